@@ -28,7 +28,7 @@ class Parser(StrEnum):
     WHOLE = "whole"
 
 
-class Interface(Noun):
+class Interface(Noun, frozen=True, kw_only=True):
     """Prompt template, parser and limits on a turn."""
 
     name: str

@@ -4,7 +4,7 @@
 - `Case`, `CasesSpec`, `AnswerSpec`, `JudgeSpec`: how a task is judged
 - `Split`, `WrongAnswer`, `Task`: one problem instance
 - `Policy`, `Sampling`, `StopReason`, `Completion`, `Turn`, `Trajectory`: what a policy did
-- `Submission`, `Outcome`, `Layer`, `Trust`, `LayerResult`, `CaseResult`, `Verdict`: what it is worth
+- `Submission`, `Outcome`, `Layer`, `Trust`, `LayerResult`, `CaseResult`, `Verdict`: the finding
 - `AllOrNothing`, `Fraction`, `RewardRule`, `Reward`: what that is worth in training
 - `Costs`, `TrialKey`, `Trial`, `Group`: one attempt as stored, and the attempts at one task
 
@@ -66,7 +66,7 @@ class Noun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 # --- the world an attempt runs in ------------------------------------------------------------
 
 
-class Limits(Noun):
+class Limits(Noun, frozen=True, kw_only=True):
     """What one execution may use. Past a limit it ends with a status that names the limit."""
 
     cpu_s: float = 2.0
@@ -91,7 +91,7 @@ class Freshness(StrEnum):
     """Namespaces live with their slot; processes and directories are new."""
 
 
-class IsolationReport(Noun):
+class IsolationReport(Noun, frozen=True, kw_only=True):
     """Which walls really stood around an execution."""
 
     backend: str
@@ -105,7 +105,7 @@ class IsolationReport(Noun):
 # --- how a task is judged --------------------------------------------------------------------
 
 
-class Case(Noun):
+class Case(Noun, frozen=True, kw_only=True):
     """One call of the candidate's function, by value."""
 
     args: str
@@ -117,7 +117,7 @@ class Case(Noun):
     """Whether the prompt shows this case to the policy."""
 
 
-class CasesSpec(Noun, tag="cases"):
+class CasesSpec(Noun, frozen=True, kw_only=True, tag="cases"):
     """Judge by calling a function in the sandbox and comparing values outside it."""
 
     entry: str
@@ -136,7 +136,7 @@ class AnswerKind(StrEnum):
     NUMBER = "number"
 
 
-class AnswerSpec(Noun, tag="answer"):
+class AnswerSpec(Noun, frozen=True, kw_only=True, tag="answer"):
     """Judge an answer given as text; nothing is executed."""
 
     kind: AnswerKind
@@ -148,11 +148,11 @@ class AnswerSpec(Noun, tag="answer"):
 JudgeSpec = CasesSpec | AnswerSpec
 
 
-class AllOrNothing(Noun, tag="all_or_nothing"):
+class AllOrNothing(Noun, frozen=True, kw_only=True, tag="all_or_nothing"):
     """1 when the function layer scores exactly 1, else 0."""
 
 
-class Fraction(Noun, tag="fraction"):
+class Fraction(Noun, frozen=True, kw_only=True, tag="fraction"):
     """The score of the function layer."""
 
     exponent: float = 1.0
@@ -172,7 +172,7 @@ class Split(StrEnum):
     HELD_OUT = "held_out"
 
 
-class WrongAnswer(Noun):
+class WrongAnswer(Noun, frozen=True, kw_only=True):
     """An answer that must be rejected."""
 
     kind: str
@@ -180,7 +180,7 @@ class WrongAnswer(Noun):
     text: str
 
 
-class Task(Noun):
+class Task(Noun, frozen=True, kw_only=True):
     """One problem instance."""
 
     family: str
@@ -217,7 +217,7 @@ class Task(Noun):
 # --- what a policy did -----------------------------------------------------------------------
 
 
-class Policy(Noun):
+class Policy(Noun, frozen=True, kw_only=True):
     """The weights that were sampled."""
 
     name: str
@@ -225,7 +225,7 @@ class Policy(Noun):
     """Changes whenever the weights do."""
 
 
-class Sampling(Noun):
+class Sampling(Noun, frozen=True, kw_only=True):
     """How tokens are drawn."""
 
     temperature: float = 1.0
@@ -244,7 +244,7 @@ class StopReason(StrEnum):
     """The token limit cut it off."""
 
 
-class Completion(Noun):
+class Completion(Noun, frozen=True, kw_only=True):
     """What a sampler returned for one request."""
 
     text: str
@@ -258,7 +258,7 @@ class Completion(Noun):
     """Natural logarithm of the probability of each token under the sampled distribution."""
 
 
-class Turn(Noun):
+class Turn(Noun, frozen=True, kw_only=True):
     """One completion, and what the environment answered to it."""
 
     prompt: str
@@ -267,7 +267,7 @@ class Turn(Noun):
     observation: str = ""
 
 
-class Trajectory(Noun):
+class Trajectory(Noun, frozen=True, kw_only=True):
     """The record of one episode."""
 
     turns: tuple[Turn, ...]
@@ -278,7 +278,7 @@ class Trajectory(Noun):
 # --- what it is worth ------------------------------------------------------------------------
 
 
-class Submission(Noun):
+class Submission(Noun, frozen=True, kw_only=True):
     """What the policy hands in."""
 
     text: str
@@ -314,7 +314,7 @@ class Trust(StrEnum):
     """Computed beside candidate code; forgeable in principle."""
 
 
-class LayerResult(Noun):
+class LayerResult(Noun, frozen=True, kw_only=True):
     """One layer's part of a verdict."""
 
     layer: Layer
@@ -324,7 +324,7 @@ class LayerResult(Noun):
     evidence: str = ""
 
 
-class CaseResult(Noun):
+class CaseResult(Noun, frozen=True, kw_only=True):
     """One case's part of a verdict."""
 
     passed: bool
@@ -333,7 +333,7 @@ class CaseResult(Noun):
     """What came back or went wrong, shortened; holds no expected value."""
 
 
-class JudgeId(Noun):
+class JudgeId(Noun, frozen=True, kw_only=True):
     """Which judge spoke."""
 
     name: str
@@ -341,7 +341,7 @@ class JudgeId(Noun):
     """Hash of the judge's code and of the task's judge spec."""
 
 
-class Verdict(Noun):
+class Verdict(Noun, frozen=True, kw_only=True):
     """A finding and its evidence; a `RewardRule` turns it into a `Reward`."""
 
     outcome: Outcome
@@ -362,7 +362,7 @@ class Verdict(Noun):
         return 0.0
 
 
-class Reward(Noun):
+class Reward(Noun, frozen=True, kw_only=True):
     """A number made from a verdict by a declared rule; never an advantage."""
 
     value: float
@@ -370,7 +370,7 @@ class Reward(Noun):
     """Tag of the rule."""
 
 
-class Costs(Noun):
+class Costs(Noun, frozen=True, kw_only=True):
     """What a trial used."""
 
     prompt_tokens: int = 0
@@ -383,7 +383,7 @@ class Costs(Noun):
     """The verdict of an identical submission was reused."""
 
 
-class TrialKey(Noun):
+class TrialKey(Noun, frozen=True, kw_only=True):
     """Where a trial belongs in its run. No two acknowledged trials of a run share a key."""
 
     phase: str
@@ -394,7 +394,7 @@ class TrialKey(Noun):
     """0 … n-1 within the group."""
 
 
-class Trial(Noun):
+class Trial(Noun, frozen=True, kw_only=True):
     """One attempt as stored."""
 
     key: TrialKey
@@ -426,7 +426,7 @@ class Trial(Noun):
         return content_id(key.phase, key.step, key.task_variant, key.sample)
 
 
-class Group(Noun):
+class Group(Noun, frozen=True, kw_only=True):
     """Trials of one task by one policy version."""
 
     task: Task
