@@ -1,0 +1,40 @@
+"""`tiny`: a model of about 1 M parameters, trained from nothing in about four minutes.
+
+The mechanics of a whole run on any laptop: SFT on demonstrations of which some are wrong, GRPO on
+executed rewards, evaluation on problems that training never saw.
+"""
+
+from __future__ import annotations
+
+import os
+
+from quintain.recipes._config import Precision, RunConfig
+
+__all__ = ["tiny"]
+
+
+def tiny() -> RunConfig:
+    """Return the config of the `tiny` recipe."""
+    cores = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+    return RunConfig(
+        recipe="tiny",
+        precision=Precision.FP32,
+        threads=cores or 1,
+        sandboxes=cores or 1,
+        code_share=1.0,
+        sft_steps=250,
+        sft_batch=32,
+        sft_lr=3e-3,
+        sft_wrong_share=0.4,
+        grpo_steps=40,
+        grpo_prompts=16,
+        grpo_samples=16,
+        grpo_lr=1e-4,
+        temperature=1.0,
+        held_out_code=256,
+        held_out_maths=0,
+        held_out_samples=2,
+        probe_every=10,
+        probe_tasks=96,
+        checkpoint_every=10,
+    )
