@@ -103,7 +103,7 @@ def mean_interval(
     confidence: float = 0.95,
     resamples: int = 5000,
 ) -> Interval | NotEstimable:
-    """Return an interval of the mean of values that lie within ``bounds``, resampling whole clusters.
+    """Return an interval of the mean of values within ``bounds``, resampling whole clusters.
 
     When every value is the same, v, nothing varies under resampling. Then at most a share
     p = 1 − (α/2)^(1/clusters) of clusters can be different without showing up here
@@ -182,5 +182,7 @@ def _bca_tails(draws: Floats, sums: Floats, sizes: Floats, tails: Floats) -> Flo
     spread = np.square(centred).sum()
     skew = (centred**3).sum() / (6 * spread**1.5) if spread > 0 else 0.0
     z = bias + norm.ppf(tails)
+    if (skew * z >= 1).any():  # a few clusters dominate; the correction has no meaning here
+        return tails
     shifted = norm.cdf(bias + z / (1 - skew * z))
     return np.sort(np.asarray(shifted, np.float64))
