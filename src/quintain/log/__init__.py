@@ -1,0 +1,60 @@
+"""The trial log: a run directory with a manifest and append-only, checksummed segments.
+
+``RUN/manifest.json`` says what the run was made of; ``RUN/segments/NNNNNN.log`` hold its records,
+one line each. `RunLog` writes; `records`, `trials`, `recorded`, `done` and `read_run` read. Old
+runs open without torch and without a sandbox.
+"""
+
+from quintain.log._manifest import (
+    GitState,
+    Host,
+    Manifest,
+    make_manifest,
+    read_manifest,
+    write_manifest,
+)
+from quintain.log._read import Recorded, Run, done, read_run, recorded, records, trials
+from quintain.log._records import (
+    SCHEMA_VERSION,
+    EventRecord,
+    HeaderRecord,
+    InterfaceRecord,
+    IsolationRecord,
+    MetricRecord,
+    Record,
+    TaskRecord,
+    TrialRecord,
+)
+from quintain.log._segment import SegmentReader, decode_line, encode_line, segments_of
+from quintain.log._writer import Log, RunLog
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "EventRecord",
+    "GitState",
+    "HeaderRecord",
+    "Host",
+    "InterfaceRecord",
+    "IsolationRecord",
+    "Log",
+    "Manifest",
+    "MetricRecord",
+    "Record",
+    "Recorded",
+    "Run",
+    "RunLog",
+    "SegmentReader",
+    "TaskRecord",
+    "TrialRecord",
+    "decode_line",
+    "done",
+    "encode_line",
+    "make_manifest",
+    "read_manifest",
+    "read_run",
+    "recorded",
+    "records",
+    "segments_of",
+    "trials",
+    "write_manifest",
+]
