@@ -7,11 +7,13 @@ promise that the layers still hold what their digest says: `quintain image verif
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from quintain.types import Noun
 
-__all__ = ["HOST_ROOT", "Root"]
+__all__ = ["HOST_ROOT", "Root", "bind_points"]
 
 
 class Root(Noun, frozen=True, kw_only=True):
@@ -33,7 +35,37 @@ class Root(Noun, frozen=True, kw_only=True):
     none. Programs run unprivileged whatever it says: it decides names such as ``HOME`` only."""
     digest: str = "host"
     """Names the content: equal digests mean equal worlds. ``host`` is the unpinned host."""
+    drift: tuple[str, ...] = ()
+    """How this host differs from the one the image was built on, where that was accepted; belongs
+    into the notes of every isolation report."""
 
 
 HOST_ROOT = Root()
 """The host itself, unpinned: no layers, no settings."""
+
+
+def bind_points(layers: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Lay layers over a base by bind mounts alone: the fewest pairs (source, absolute target).
+
+    A directory that a single layer has is bound whole; one that several have is entered. Targets
+    do not exist in the base below: image building sees to that for the host base. A source that
+    is a symbolic link must be made again, since a bind mount would follow it.
+    """
+    return tuple(_bind_points(tuple(layers), ""))
+
+
+def _bind_points(layers: tuple[str, ...], below: str) -> list[tuple[str, str]]:
+    names = sorted({entry.name for layer in layers for entry in Path(layer + below).iterdir()})
+    found: list[tuple[str, str]] = []
+    for name in names:
+        path = f"{below}/{name}"
+        having = tuple(layer for layer in layers if os.path.lexists(layer + path))
+        if len(having) > 1 and all(_is_directory(Path(layer + path)) for layer in having):
+            found += _bind_points(having, path)
+        else:
+            found.append((having[-1] + path, path))
+    return found
+
+
+def _is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
