@@ -127,6 +127,8 @@ class CasesSpec(Noun, frozen=True, kw_only=True, tag="cases"):
     """The submission is one expression: the body of ``entry``, whose parameters follow."""
     parameters: tuple[str, ...] = ()
     """Parameter names of ``entry`` when the submission is an expression."""
+    tolerance: float = 0.0
+    """Absolute tolerance of floats, inside containers too; with 0 they must be equal."""
 
 
 class AnswerKind(StrEnum):
@@ -143,6 +145,8 @@ class AnswerSpec(Noun, frozen=True, kw_only=True, tag="answer"):
     expected: str
     tolerance: float = 0.0
     """Absolute tolerance of a `NUMBER`; with 0 the values must be equal, integers exactly."""
+    units: tuple[str, ...] = ()
+    """Signs that may stand before or after a `NUMBER` and mean nothing, for instance ``$``."""
 
 
 JudgeSpec = CasesSpec | AnswerSpec
