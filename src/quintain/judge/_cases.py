@@ -91,7 +91,7 @@ def program(spec: CasesSpec, submission: Submission) -> Program:
 
 
 def judge_execution(spec: CasesSpec, execution: Execution) -> Verdict:
-    """Decide from what came out of the sandbox; pure, so that stored executions can be judged again."""
+    """Decide from what came out of the sandbox; pure, so that it can be repeated."""
     claims = read_claims(execution.stdout, len(spec.cases))
     loading = claims.by_case.get(LOADING)
     if loading is not None and not claims.flags:
