@@ -65,7 +65,7 @@ def test_invalid_trials_are_counted_and_leave_the_reward_alone() -> None:
         progress.trial(reward)
     assert (progress.trials, progress.invalid) == (4, 2)
     assert "reward 0.50" in progress.figures()
-    assert "2 invalid trials" in progress.figures()
+    assert "2 invalid" in progress.figures()
 
 
 def test_trials_of_an_evaluation_do_not_pass_for_training_reward() -> None:

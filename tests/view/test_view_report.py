@@ -333,6 +333,19 @@ def test_a_run_without_data_still_makes_an_honest_page(tmp_path: Path) -> None:
     assert terminal_summary(report).splitlines()[-1] == "  held-out greedy   not measured"
 
 
+def test_a_run_of_one_step_with_gaps_is_drawn(tmp_path: Path) -> None:
+    report = msgspec.structs.replace(
+        an_example(),
+        training=(TrainPoint(step=1, reward=0.0),),
+        held_out=(HeldOutPoint(step=0, sampled=None, n=3), HeldOutPoint(step=1, sampled=0.0, n=3)),
+        health=(HealthPoint(step=1, ratio_error=0.0, entropy=math.nan),),
+        levels=(LevelCell(family="a", level=2, before=None, after=0.5, n=1),),
+    )
+    text = Outline(written(tmp_path, report)).text
+    assert "Mismatch" in text
+    assert "Entropy" not in text
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from quintain.errors import UserError
 from quintain.stats._means import cluster_totals, clustered_se
@@ -138,7 +138,7 @@ def _normal(
     se = clustered_se(values, clusters)
     assert not isinstance(se, NotEstimable)  # noqa: S101 - the caller saw 2 clusters
     mean = math.fsum(values) / len(values)
-    half = float(norm.ppf(0.5 + confidence / 2)) * se
+    half = float(ndtri(0.5 + confidence / 2)) * se
     return mean - half, mean + half
 
 
@@ -176,13 +176,13 @@ def _bca_tails(draws: Floats, sums: Floats, sizes: Floats, tails: Floats) -> Flo
     tolerance = 1e-12
     below = np.mean(draws < mean - tolerance) + 0.5 * np.mean(np.abs(draws - mean) <= tolerance)
     edge = 0.5 / len(draws)
-    bias = norm.ppf(np.clip(below, edge, 1 - edge))
+    bias = ndtri(np.clip(below, edge, 1 - edge))
     left_out = (sums.sum() - sums) / (sizes.sum() - sizes)
     centred = left_out.mean() - left_out
     spread = np.square(centred).sum()
     skew = (centred**3).sum() / (6 * spread**1.5) if spread > 0 else 0.0
-    z = bias + norm.ppf(tails)
+    z = bias + ndtri(tails)
     if (skew * z >= 1).any():  # a few clusters dominate; the correction has no meaning here
         return tails
-    shifted = norm.cdf(bias + z / (1 - skew * z))
+    shifted = ndtr(bias + z / (1 - skew * z))
     return np.sort(np.asarray(shifted, np.float64))

@@ -12,7 +12,6 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from quintain.errors import UserError
 from quintain.stats._values import NotEstimable
@@ -84,7 +83,14 @@ def spearman(x: Sequence[float], y: Sequence[float]) -> float | NotEstimable:
         raise UserError(f"Spearman: {len(x)} values on one side, {len(y)} on the other")
     if len(set(x)) < 2 or len(set(y)) < 2:
         return NotEstimable(reason="one side does not vary")
-    rank_x, rank_y = rankdata(x), rankdata(y)
+    rank_x, rank_y = _ranks(x), _ranks(y)
     centred_x, centred_y = rank_x - rank_x.mean(), rank_y - rank_y.mean()
     scale = math.sqrt(float(centred_x @ centred_x) * float(centred_y @ centred_y))
     return float(centred_x @ centred_y) / scale
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """Rank from 1, ties given their average rank."""
+    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    averages = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(averages[place], np.float64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from quintain.errors import UserError
 
@@ -64,7 +64,7 @@ def _z_sum(confidence: float, power: float) -> float:
     for name, value in (("confidence", confidence), ("power", power)):
         if not 0 < value < 1:
             raise UserError(f"sample size: {name} is {value}, but lies between 0 and 1")
-    return float(norm.ppf(0.5 + confidence / 2) + norm.ppf(power))
+    return float(ndtri(0.5 + confidence / 2) + ndtri(power))
 
 
 def _variance(omega2: float, var_a: float, k_a: int, var_b: float, k_b: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import binom, norm
+from scipy.special import bdtr, ndtri
 
 from quintain.errors import UserError
 from quintain.stats._values import Interval
@@ -44,7 +44,7 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> Interval:
     Raises `UserError` for counts that cannot be.
     """
     _check_counts("Wilson interval", k, n)
-    z = float(norm.ppf(0.5 + _checked_confidence(confidence) / 2))
+    z = float(ndtri(0.5 + _checked_confidence(confidence) / 2))
     p, z2 = k / n, z * z
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
@@ -76,7 +76,7 @@ def mcnemar_exact(b: int, c: int) -> float:
     """
     if b < 0 or c < 0:
         raise UserError(f"McNemar: counts cannot be negative, got {b} and {c}")
-    return min(1.0, 2.0 * float(binom.cdf(min(b, c), b + c, 0.5)))
+    return min(1.0, 2.0 * float(bdtr(min(b, c), b + c, 0.5)))
 
 
 def rogan_gladen(p_obs: float, sensitivity: float, specificity: float) -> float:

@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from quintain.view._text import count, duration, percent, visible
+from quintain.view._text import duration, percent, visible
 
 __all__ = ["Progress", "open_progress"]
 
@@ -143,7 +143,7 @@ class Progress:
             parts.append(f"held-out {percent(rate)} (step {step})")
         parts.append(f"{self.rate():.1f} trials/s")
         if self.invalid:
-            parts.append(f"{count(self.invalid, 'invalid trial')}")
+            parts.append(f"{self.invalid:,} invalid")
         left = self.left_s()
         if left is not None:
             parts.append(f"about {duration(left)} left")

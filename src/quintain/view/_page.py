@@ -6,6 +6,8 @@ how to check it. A section without data is left out; a figure without data is a 
 
 from __future__ import annotations
 
+import math
+
 from quintain.evaluate import Paired
 from quintain.view._charts import held_out_chart, series_chart, training_chart, window
 from quintain.view._model import HealthPoint, Result, RunReport
@@ -81,7 +83,11 @@ def _cards(result: Result) -> str:
         _card("Sampled pass rate", "mean over the samples of each task", result.sampled),
         _card("Greedy pass rate", "the likeliest answer to each task", result.greedy),
     ]
-    return f'<div class="grid">{"".join(cards)}</div>'
+    return (
+        f'<div class="grid">{"".join(cards)}</div>\n<p class="note scope">The intervals cover '
+        "which tasks were drawn and which answers were sampled. They do not cover another seed of the "
+        "training: this is one run.</p>"
+    )
 
 
 def _card(name: str, note: str, change: Paired | None) -> str:
@@ -173,7 +179,8 @@ def _separation(report: RunReport) -> str:
 def _health(health: tuple[HealthPoint, ...]) -> str:
     cards = []
     for field, name, note, share in _HEALTH:
-        series = [(p.step, getattr(p, field)) for p in health if getattr(p, field) is not None]
+        values = [(p.step, getattr(p, field)) for p in health]
+        series = [(s, v) for s, v in values if v is not None and math.isfinite(v)]
         if series:
             chart = series_chart(f"{name} by step", series, share=share)
             cards.append(

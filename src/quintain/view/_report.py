@@ -37,6 +37,7 @@ def write_report(path: Path, report: RunReport) -> Path:
 def terminal_summary(report: RunReport) -> str:
     """Sum the run up in a few lines; the last ones give base and final held-out pass rates."""
     wall = report.separation
+    names = max((len(result.name) for result in report.families), default=0)
     lines = [
         f"{report.title} · {report.recipe} · seed {report.seed}",
         _line("trials", f"{report.trials:,} ({report.invalid:,} invalid, left out)"),
@@ -47,7 +48,7 @@ def terminal_summary(report: RunReport) -> str:
             f"{count(wall.held_out_problems, 'problem')}, overlap with training {wall.overlap:,}",
         ),
         *(
-            _line(result.name, _change(result.sampled or result.greedy), indent=4)
+            _line(result.name.ljust(names), _change(result.sampled or result.greedy), indent=4)
             for result in report.families
         ),
         "",
@@ -59,7 +60,7 @@ def terminal_summary(report: RunReport) -> str:
 
 
 def _line(name: str, text: str, indent: int = 2) -> str:
-    return f"{' ' * indent}{name:<{20 - indent}}{text}"
+    return f"{' ' * indent}{name:<{18 - indent}}  {text}"
 
 
 def _change(change: Paired | None) -> str:

@@ -33,6 +33,7 @@ p { margin: 0 0 12px; max-width: 70ch; }
 .lead { font-size: 19px; line-height: 1.5; margin: 0 0 14px; max-width: 62ch; }
 .lead b { font-weight: 650; }
 .note { color: var(--muted); font-size: 14.5px; line-height: 1.5; }
+.scope { margin: 14px 0 0; }
 .good { color: var(--green); } .bad { color: var(--red); }
 .grid { display: grid; gap: 20px; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); }
 .grid.small { grid-template-columns: repeat(auto-fill, minmax(240px, 1fr)); }
