@@ -185,13 +185,18 @@ def test_equal_seeds_give_equal_intervals() -> None:
     assert first.interval != third.interval
 
 
-def test_bca_agrees_with_scipy_on_skewed_data() -> None:
-    values = np.random.default_rng(5).beta(0.5, 2.0, size=60)
-    ours = bounds_of(mean_interval(list(values), bounds=(0, 1), seed=1, resamples=20_000))
-    peer = scipy.stats.bootstrap(
-        (values,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(2)
-    ).confidence_interval
-    assert ours == pytest.approx((peer.low, peer.high), abs=0.004)
+def test_bca_agrees_with_scipy_and_moves_away_from_the_percentiles_of_skewed_data() -> None:
+    values = np.random.default_rng(5).beta(0.2, 3.0, size=25)
+    bca, percentile = (
+        bounds_of(mean_interval(list(values), bounds=(0, 1), seed=1, method=m, resamples=20_000))
+        for m in (IntervalMethod.BCA, IntervalMethod.PERCENTILE)
+    )
+    for ours, name in ((bca, "BCa"), (percentile, "percentile")):
+        peer = scipy.stats.bootstrap(
+            (values,), np.mean, method=name, n_resamples=20_000, rng=np.random.default_rng(2)
+        ).confidence_interval
+        assert ours == pytest.approx((peer.low, peer.high), abs=0.005)
+    assert bca[1] - percentile[1] > 0.02
 
 
 def test_clusters_widen_the_interval_of_repeated_tasks() -> None:

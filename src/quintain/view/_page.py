@@ -85,8 +85,8 @@ def _cards(result: Result) -> str:
     ]
     return (
         f'<div class="grid">{"".join(cards)}</div>\n<p class="note scope">The intervals cover '
-        "which tasks were drawn and which answers were sampled. They do not cover another seed of the "
-        "training: this is one run.</p>"
+        "which tasks were drawn and which answers were sampled. They do not cover another seed "
+        "of the training: this is one run.</p>"
     )
 
 
