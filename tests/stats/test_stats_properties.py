@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -191,7 +192,8 @@ def test_bca_agrees_with_scipy_and_moves_away_from_the_percentiles_of_skewed_dat
         bounds_of(mean_interval(list(values), bounds=(0, 1), seed=1, method=m, resamples=20_000))
         for m in (IntervalMethod.BCA, IntervalMethod.PERCENTILE)
     )
-    for ours, name in ((bca, "BCa"), (percentile, "percentile")):
+    names: tuple[Literal["BCa", "percentile"], ...] = ("BCa", "percentile")
+    for ours, name in zip((bca, percentile), names, strict=True):
         peer = scipy.stats.bootstrap(
             (values,), np.mean, method=name, n_resamples=20_000, rng=np.random.default_rng(2)
         ).confidence_interval
