@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 
 import pytest
@@ -233,3 +234,24 @@ def test_a_deeply_nested_claim_is_refused_rather_than_crashing() -> None:
         equal(text + "x", wire.encode(()))
     with contextlib.suppress(wire.WireError):
         assert not equal(text, wire.encode(()))
+
+
+_TAGS = ["int", "float", "complex", "bytes", "str", "tuple", "set", "frozenset", "dict", "other"]
+_NODES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_TAGS), inner, max_size=2)
+    ),
+    max_leaves=12,
+)
+
+
+@given(_NODES, PLAIN, st.sampled_from([0.0, 0.5]))
+def test_hostile_texts_are_compared_or_refused_and_nothing_else(
+    node: object, value: object, tolerance: float
+) -> None:
+    text = json.dumps(node)
+    with contextlib.suppress(wire.WireError):
+        equal(text, wire.encode(value), tolerance)
+    with contextlib.suppress(wire.WireError):
+        wire.decode(text)
