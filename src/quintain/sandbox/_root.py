@@ -47,9 +47,10 @@ HOST_ROOT = Root()
 def bind_points(layers: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Lay layers over a base by bind mounts alone: the fewest pairs (source, absolute target).
 
-    A directory that a single layer has is bound whole; one that several have is entered. Targets
-    do not exist in the base below: image building sees to that for the host base. A source that
-    is a symbolic link must be made again, since a bind mount would follow it.
+    A directory that a single layer has is bound whole; one that several have is entered, and so is
+    the top level, since the base may have ``/opt`` too. Image building keeps layers on the host
+    base out of ``/usr``, ``/etc`` and the like. A source that is a symbolic link must be made
+    again, since a bind mount would follow it.
     """
     return tuple(_bind_points(tuple(layers), ""))
 
@@ -60,7 +61,8 @@ def _bind_points(layers: tuple[str, ...], below: str) -> list[tuple[str, str]]:
     for name in names:
         path = f"{below}/{name}"
         having = tuple(layer for layer in layers if os.path.lexists(layer + path))
-        if len(having) > 1 and all(_is_directory(Path(layer + path)) for layer in having):
+        entered = len(having) > 1 or not below
+        if entered and all(_is_directory(Path(layer + path)) for layer in having):
             found += _bind_points(having, path)
         else:
             found.append((having[-1] + path, path))
