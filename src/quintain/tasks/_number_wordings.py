@@ -150,7 +150,7 @@ STORIES: dict[tuple[str, ...], Wordings] = {
         "story_add_multiply",
         (
             "A bag has {0} red and {1} blue {things}. How many {things} are in {2} such bags?",
-            "{who} makes {0} {things} before noon and {1} after it. How many in {2} days?",
+            "Each day {who} makes {0} {things} before noon and {1} after it. How many in {2} days?",
         ),
         ("{who} packs {0} large and {1} small {things} into each of {2} boxes. How many in all?",),
     ),
@@ -174,7 +174,7 @@ STORIES: dict[tuple[str, ...], Wordings] = {
         "story_subtract_multiply",
         (
             "A box has {0} {things} and {1} are broken. How many good ones are in {2} such boxes?",
-            "{who} makes {0} {things} a day and gives away {1}. How many are kept in {2} days?",
+            "{who} makes {0} {things} a day and keeps all but {1}. How many are kept in {2} days?",
         ),
         ("Each of {2} bags held {0} {things} until {1} fell out of each. How many remain?",),
     ),
@@ -184,12 +184,12 @@ STORIES: dict[tuple[str, ...], Wordings] = {
             "{who} has {0} bags of {1} {things} and {2} loose ones. How many {things} in all?",
             "There are {0} rows of {1} {things}, and {2} more. How many {things}?",
         ),
-        ("Besides {2} single {things}, {who} owns {0} sets of {1}. How many is that?",),
+        ("Besides {2} single {things}, {who} owns {0} sets of {1}. How many {things} is that?",),
     ),
     ("multiply", "subtract"): Wordings(
         "story_multiply_subtract",
         (
-            "{who} has {0} bags of {1} {things} and gives away {2}. How many are left?",
+            "{who} has {0} bags of {1} {things} and gives away {2} {things}. How many are left?",
             "There are {0} rows of {1} {things}; {2} are taken. How many remain?",
         ),
         ("Out of {0} boxes with {1} {things} each, {who} sells {2} {things}. How many stay?",),
