@@ -1,7 +1,8 @@
 """Records that the log tests share, and the command that writes the golden segment.
 
-``python tests/log/log_examples.py`` regenerates ``golden/segment_v<SCHEMA_VERSION>.log``. A golden
-file of an older schema version is never regenerated.
+``python tests/log/log_examples.py`` writes ``golden/segment_v<SCHEMA_VERSION>.log``. When nouns
+change after a release, raise SCHEMA_VERSION first: readers of the released version refuse what they
+do not know, and a golden file of a released version is never written again.
 """
 
 from __future__ import annotations

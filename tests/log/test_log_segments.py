@@ -60,7 +60,8 @@ def test_every_golden_segment_ever_written_still_reads(path: Path) -> None:
 
 
 def test_segments_are_written_byte_for_byte_as_the_golden_one() -> None:
-    assert (GOLDEN / f"segment_v{SCHEMA_VERSION}.log").read_bytes() == golden_bytes()
+    golden = (GOLDEN / f"segment_v{SCHEMA_VERSION}.log").read_bytes()
+    assert golden == golden_bytes(), "the nouns changed: see log_examples.py before you go on"
 
 
 @given(st.integers(0, len(golden_bytes())))

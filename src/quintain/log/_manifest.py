@@ -22,6 +22,7 @@ import quintain
 from quintain.codec import digest, encode, read_json
 from quintain.errors import LogError, UserError
 from quintain.log._records import SCHEMA_VERSION
+from quintain.log._segment import sync_directory
 from quintain.types import Noun
 
 __all__ = [
@@ -111,6 +112,7 @@ def write_manifest(run_dir: Path, manifest: Manifest) -> None:
             os.link(partial, path)  # unlike rename, it fails when a manifest is there
         finally:
             partial.unlink()
+        sync_directory(run_dir)
     except FileExistsError as error:
         raise UserError(
             f"{run_dir}: holds a run already", hint="choose another --out, or --resume this one"

@@ -8,6 +8,7 @@ Not guaranteed: CRC-32 finds accidents, it does not stop someone who edits a log
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from quintain.codec import encode
 from quintain.errors import LogError
 from quintain.log._records import SCHEMA_VERSION, HeaderRecord, Record
 
-__all__ = ["SegmentReader", "decode_line", "encode_line", "segments_of"]
+__all__ = ["SegmentReader", "decode_line", "encode_line", "segments_of", "sync_directory"]
 
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 _CHECKSUM_BYTES = 8
@@ -101,9 +102,9 @@ class SegmentReader:
         record = decode_line(line, where=where)
         if isinstance(record, HeaderRecord) is not (number == 1):
             raise LogError(f"{where}: a header belongs in the first line and nowhere else")
-        if isinstance(record, HeaderRecord) and record.schema_version != SCHEMA_VERSION:
+        if isinstance(record, HeaderRecord) and not (1 <= record.schema_version <= SCHEMA_VERSION):
             raise LogError(
-                f"{where}: schema version {record.schema_version}, this is {SCHEMA_VERSION}",
+                f"{where}: schema version {record.schema_version}, not 1 to {SCHEMA_VERSION}",
                 hint="read the run with the version of quintain that its manifest names",
             )
         return record
@@ -115,3 +116,12 @@ def segments_of(run_dir: Path) -> list[Path]:
         (path for path in (run_dir / "segments").glob("*.log") if path.stem.isdigit()),
         key=lambda path: int(path.stem),
     )
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory outlive a power cut."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -26,7 +26,7 @@ from quintain.log._records import (
     Record,
     TaskRecord,
 )
-from quintain.log._segment import encode_line, segments_of
+from quintain.log._segment import encode_line, segments_of, sync_directory
 
 __all__ = ["Log", "RunLog"]
 
@@ -66,7 +66,8 @@ class RunLog:
         self.segment, self._fd = _begin(run_dir)
         try:
             self._write(encode_line(HeaderRecord()))
-            _sync_directory(self.segment.parent)
+            sync_directory(self.segment.parent)
+            sync_directory(run_dir)
         except BaseException:
             os.close(self._fd)
             raise
@@ -188,11 +189,3 @@ def _begin(run_dir: Path) -> tuple[Path, int]:
             f"{directory}: no segment can be begun: {error.strerror}",
             hint="choose a directory that can be written, with --out",
         ) from error
-
-
-def _sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
