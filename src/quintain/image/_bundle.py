@@ -56,7 +56,7 @@ class _Guarded:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self.seek, self.tell = file.seek, file.tell
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1, /) -> bytes:
         if not 0 <= size <= _MAX_READ:
