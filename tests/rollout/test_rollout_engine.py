@@ -24,14 +24,9 @@ from rollout_examples import (
     right_answer,
 )
 
-from quintain.errors import (
-    SandboxError,
-)
+from quintain.errors import SandboxError
 from quintain.judge import JudgeCache, Judged, wire
-from quintain.log import (
-    RunLog,
-    recorded,
-)
+from quintain.log import RunLog, recorded
 from quintain.policy import SampleRequest, ScriptedSampler
 from quintain.rollout import Capacity, FaultMonitor, judge_in
 from quintain.sandbox import ExecutionStatus

@@ -20,29 +20,13 @@ from rollout_examples import (
     spoilt,
 )
 
-from quintain.errors import (
-    BoundaryError,
-    JudgeError,
-    LogError,
-    SandboxError,
-)
+from quintain.errors import BoundaryError, JudgeError, LogError, SandboxError
 from quintain.judge import Judged
-from quintain.log import (
-    EventRecord,
-    Record,
-    TrialRecord,
-)
+from quintain.log import EventRecord, Record, TrialRecord
 from quintain.policy import SampleRequest
 from quintain.rollout import Capacity, FaultMonitor, Retry
 from quintain.testing import MemoryLog
-from quintain.types import (
-    Completion,
-    Outcome,
-    Submission,
-    Task,
-    Trial,
-    Verdict,
-)
+from quintain.types import Completion, Outcome, Submission, Task, Trial, Verdict
 
 pytestmark = pytest.mark.anyio
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,22 +21,21 @@ from rollout_examples import (
     right_answer,
 )
 
-from quintain.errors import (
-    UserError,
-)
+from quintain.errors import UserError
 from quintain.interface import Interface, Parser
 from quintain.log import (
     EventRecord,
     RunLog,
+    TrialRecord,
     done,
     recorded,
+    records,
+    segments_of,
 )
 from quintain.policy import SampleRequest, ScriptedSampler
 from quintain.rollout import Budget, Capacity, Retry, rollout
 from quintain.testing import FakeClock, MemoryLog
-from quintain.types import (
-    Group,
-)
+from quintain.types import Group
 
 pytestmark = pytest.mark.anyio
 
@@ -136,3 +138,53 @@ async def test_groups_can_be_streamed_from_endless_tasks_without_being_kept() ->
     )
     assert groups == []
     assert sorted(group.task.prompt for group in streamed) == sorted(map(str, range(20)))
+
+
+ROLL_OUT_AND_WAIT = """
+import sys
+from pathlib import Path
+import anyio
+sys.path.insert(0, sys.argv[2])
+from rollout_examples import TASKS, attempt
+from quintain.log import RunLog, done
+
+def tell(trial):
+    print(trial.id, flush=True)
+    sys.stdin.readline()  # the parent decides how far we get
+
+run_dir = Path(sys.argv[1])
+on_record = done(run_dir)
+with RunLog(run_dir) as log:
+    anyio.run(lambda: attempt(TASKS, log=log, done=on_record, on_trial=tell))
+"""
+
+
+def _live(run_dir: Path, most: int) -> list[str]:
+    """Let a rollout report ``most`` trials and kill it while it reports the last of them."""
+    here = str(Path(__file__).parent)
+    heard: list[str] = []
+    with subprocess.Popen(
+        [sys.executable, "-c", ROLL_OUT_AND_WAIT, str(run_dir), here],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        for line in child.stdout:
+            heard.append(line.strip())
+            if len(heard) == most:
+                child.send_signal(signal.SIGKILL)
+                break
+            child.stdin.write("\n")
+            child.stdin.flush()
+    return heard
+
+
+def test_a_rollout_killed_again_and_again_makes_each_trial_exactly_once(tmp_path: Path) -> None:
+    heard = [_live(tmp_path, most) for most in (3, 7, 100)]
+    assert [len(ids) for ids in heard] == [3, 7, 14]
+    every = [r.trial for r in records(tmp_path) if isinstance(r, TrialRecord)]
+    assert [trial.id for trial in every] == [*itertools.chain.from_iterable(heard)]
+    assert {trial.key for trial in every} == set(expected_keys(TASKS, 4))
+    assert len(segments_of(tmp_path)) == 3
