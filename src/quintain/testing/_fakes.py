@@ -11,7 +11,7 @@ from collections.abc import Callable
 from anyio.lowlevel import checkpoint
 
 from quintain.log import Record, TrialRecord
-from quintain.sandbox import Contention, Execution, ExecutionStatus, Program
+from quintain.sandbox import DEFAULT_LIMITS, Contention, Execution, ExecutionStatus, Program
 from quintain.types import Freshness, IsolationReport, Limits, Trial
 
 __all__ = ["FAKE_ISOLATION", "FakeClock", "FakePool", "MemoryLog", "executed"]
@@ -62,7 +62,7 @@ class FakePool:
         self._script = script
         self.programs: list[Program] = []
 
-    async def execute(self, program: Program, limits: Limits = Limits()) -> Execution:  # noqa: B008
+    async def execute(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> Execution:
         """Return what the function says, after giving way to other tasks once."""
         await checkpoint()
         self.programs.append(program)
