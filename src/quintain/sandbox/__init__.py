@@ -5,23 +5,42 @@
 
 from __future__ import annotations
 
-from quintain.sandbox._types import (
-    Contention,
-    Execution,
-    ExecutionStatus,
-    Pool,
-    Program,
-    python_program,
-)
-from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quintain.sandbox._pool import execute, open_pool
+    from quintain.sandbox._types import (
+        DEFAULT_LIMITS,
+        Contention,
+        Execution,
+        ExecutionStatus,
+        Pool,
+        Program,
+        python_program,
+    )
+    from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
 
 __all__ = [
     "ALL_WALLS",
+    "DEFAULT_LIMITS",
     "DEFAULT_WALLS",
     "Contention",
     "Execution",
     "ExecutionStatus",
     "Pool",
     "Program",
+    "execute",
+    "open_pool",
     "python_program",
 ]
+
+# The launcher imports its own modules through this package, with the standard library alone.
+_MODULES = {"ALL_WALLS": "_walls", "DEFAULT_WALLS": "_walls", "execute": "_pool"}
+_MODULES |= {"open_pool": "_pool"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, '_types')}"), name)

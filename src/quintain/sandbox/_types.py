@@ -23,6 +23,10 @@ __all__ = [
 ]
 
 
+DEFAULT_LIMITS = Limits()
+"""What a program may use when nobody said otherwise."""
+
+
 class ExecutionStatus(StrEnum):
     """How an execution ended."""
 
@@ -114,7 +118,7 @@ class Execution(Noun, frozen=True, kw_only=True):
 class Pool(Protocol):
     """Worlds ready to run programs; many executions may be awaited at once."""
 
-    async def execute(self, program: Program, limits: Limits = Limits()) -> Execution:
+    async def execute(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> Execution:
         """Run a program in a fresh world and return what it did.
 
         Raises `UserError` for a program that cannot be described (an absolute or escaping path)

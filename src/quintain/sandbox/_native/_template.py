@@ -1,0 +1,121 @@
+"""The read-only root that all worlds of a pool share; launcher side.
+
+Built once, on a small tmpfs in a mount namespace of the launcher's own, from the host: the
+interpreter's prefixes, ``/usr`` and what links to it, a made-up ``/etc`` and a few devices.
+Nothing else of the host is in it. A virtual environment appears as ``/venv``, wherever it lies.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from quintain.sandbox._native import _sys
+
+__all__ = ["Interpreter", "build"]
+
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_MOUNTPOINTS = ("/mnt", "/media", "/srv", "/run", "/var", "/tmp")  # noqa: S108 a mountpoint
+_ETC = {
+    "passwd": "root:x:0:0:root:/tmp:/bin/sh\nworld:x:1000:1000:world:/tmp:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+    "group": "root:x:0:\nworld:x:1000:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "resolv.conf": "",
+    "hostname": "world\n",
+}
+_ETC_FROM_HOST = ("ld.so.cache", "alternatives")
+
+
+class Interpreter:
+    """Where the caller's Python lives, and where worlds will find it."""
+
+    def __init__(self, executable: str, prefix: str, base_prefix: str) -> None:
+        self.prefix, self.base_prefix = prefix, base_prefix
+        self.virtual = prefix != base_prefix
+        inside = Path(executable).name
+        self.executable = f"/venv/bin/{inside}" if self.virtual else executable
+
+    @property
+    def path(self) -> str:
+        """The value of PATH inside a world."""
+        first = ["/venv/bin"] if self.virtual else []
+        return ":".join([*first, f"{self.base_prefix}/bin", "/usr/local/bin", "/usr/bin", "/bin"])
+
+    def binds(self) -> list[tuple[str, str]]:
+        """List (source, target) of the directories that the interpreter needs."""
+        pairs = [(self.prefix, "/venv")] if self.virtual else []
+        places = dict.fromkeys((self.base_prefix, os.path.realpath(self.base_prefix)))
+        inside_usr = ("/usr", "/usr/local")
+        return pairs + [(p, p) for p in places if p not in inside_usr and "/usr/" not in p[:5]]
+
+
+def build(interpreter: Interpreter, hidden: list[str]) -> str:
+    """Mount the template in this process's own mount namespace and return where.
+
+    ``hidden`` are directories of the host that worlds must find empty.
+    """
+    pairs = [*interpreter.binds(), ("/usr", "/usr")]
+    for name in ("java", *_ETC_FROM_HOST):
+        pairs += [(f"/etc/{found.name}",) * 2 for found in Path("/etc").glob(f"{name}*")]
+    pairs += [(f"/dev/{name}", f"/dev/{name}") for name in _DEVICES]
+    pairs += [
+        (place, place)
+        for place in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+        if Path(place).is_dir() and not Path(place).is_symlink()
+    ]
+    detached = [(target, _sys.open_tree(source), Path(source).is_dir()) for source, target in pairs]
+    covers = [_inside(path, pairs) for path in hidden]
+    root = _free_mountpoint([source for source, _ in pairs])
+    _sys.mount("quintain", root, "tmpfs", _sys.MS_NOSUID, "size=1m,mode=755")
+    _skeleton(root)
+    for target, fd, is_directory in detached:
+        _attach(root + target, fd, is_directory)
+    for target in filter(None, covers):
+        _sys.mount("hidden", root + target, "tmpfs", _sys.MS_NOSUID, "size=4k,mode=555")
+    _sys.mount_setattr(root, _sys.MOUNT_ATTR_RDONLY | _sys.MOUNT_ATTR_NOSUID)
+    return root
+
+
+def _free_mountpoint(sources: list[str]) -> str:
+    """Choose a directory to mount on that covers nothing which this process still needs."""
+    for place in _MOUNTPOINTS:
+        if Path(place).is_dir() and not any(path.startswith(f"{place}/") for path in sources):
+            return place
+    raise OSError("no directory to build the template on")
+
+
+def _inside(path: str, pairs: list[tuple[str, str]]) -> str:
+    """Translate a host path to its place in the world; empty when it is not there."""
+    for source, target in pairs:
+        if path.startswith(f"{source}/"):
+            return target + path[len(source) :]
+    return ""
+
+
+def _skeleton(root: str) -> None:
+    for name in ("proc", "dev", "box", "work", "etc", "run", "var", "sys"):
+        Path(f"{root}/{name}").mkdir(mode=0o755)
+    links = {"tmp": "/box/tmp", "var/tmp": "/box/tmp", "dev/shm": "/box/shm"}
+    links |= {"dev/fd": "/proc/self/fd", "dev/stdin": "/proc/self/fd/0"}
+    links |= {"dev/stdout": "/proc/self/fd/1", "dev/stderr": "/proc/self/fd/2"}
+    for place in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        if Path(f"/{place}").is_symlink():
+            links[place] = str(Path(f"/{place}").readlink())
+    for name, target in links.items():
+        Path(f"{root}/{name}").symlink_to(target)
+    for name, text in _ETC.items():
+        Path(f"{root}/etc/{name}").write_text(text)
+
+
+def _attach(target: str, fd: int, is_directory: bool) -> None:
+    path = Path(target)
+    if is_directory:
+        path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    elif not path.exists():
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.touch(mode=stat.S_IRUSR)
+    _sys.move_mount(fd, target)
+    os.close(fd)

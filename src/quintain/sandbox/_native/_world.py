@@ -1,0 +1,224 @@
+"""One run's own process: from a fork of the slot zygote to the program; stdlib only.
+
+It first makes the world (mounts, device, limits), then waits for its job, then gives up every
+privilege, and only then looks at what it was given. Order matters: the walls that need
+privileges to raise come first, seccomp comes last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from typing import Any
+
+from quintain.sandbox._native import _landlock, _seccomp, _sys
+
+__all__ = ["Start", "enter", "run"]
+
+_RUN_FLAGS = _sys.CLONE_NEWNS | _sys.CLONE_NEWIPC | _sys.CLONE_NEWUTS | _sys.CLONE_NEWNET
+_NO_EXEC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
+_WRITABLE_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
+_PYTHON = ("python", "python3")
+
+
+class Start:
+    """What a world's process is to run once it stands behind all its walls."""
+
+    def __init__(self, argv: list[str], env: dict[str, str]) -> None:
+        self.argv, self.env = argv, env
+
+
+def enter(control: socket.socket, box: int, uid: int, config: dict[str, Any]) -> Start:
+    """Make the world around this process, take its job, and give up every privilege."""
+    try:
+        _furnish(box, uid)
+        message, fds, _, _ = socket.recv_fds(control, 16, 4)
+        if not message:
+            os._exit(0)
+        header, blobs = _read_job(fds[0])
+        for target, fd in enumerate(fds[1:4]):
+            os.dup2(fd, target)
+        _apply_limits(header, config)
+        if header["loopback"]:
+            _sys.loopback_up()
+        _give_up(uid, config)
+        _lay_files(header["files"], blobs)
+        _seal(header, config)
+    except BaseException as error:  # noqa: BLE001  the launcher must hear of anything
+        problem = f"{type(error).__name__}: {error}"
+        control.send(json.dumps({"event": "failed", "problem": problem}).encode())
+        os._exit(1)
+    return Start(header["argv"], header["env"])
+
+
+def _furnish(box: int, uid: int) -> None:
+    """Mount what belongs to this run alone."""
+    _sys.unshare(_RUN_FLAGS)
+    _sys.move_mount(box, "/box")
+    os.close(box)
+    for name, mode in (("work", 0o755), ("tmp", 0o1777), ("shm", 0o1777)):
+        os.mkdir(f"/box/{name}")  # noqa: PTH102  pathlib stays out of the zygote
+        os.chmod(f"/box/{name}", mode)  # noqa: PTH101
+    if uid != os.getuid():
+        os.chown("/box/work", uid, uid)
+    _sys.mount("/box/work", "/work", None, _sys.MS_BIND)
+    _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, "subset=pid")
+
+
+def _read_job(fd: int) -> tuple[dict[str, Any], list[bytes]]:
+    """Read the job: its header's length, the header, and the files' contents end to end."""
+    with open(fd, "rb", buffering=0) as file:
+        content = file.readall()
+    (length,) = struct.unpack_from("=I", content)
+    header = json.loads(content[4 : 4 + length])
+    blobs, at = [], 4 + length
+    for size in header["sizes"]:
+        blobs.append(content[at : at + size])
+        at += size
+    return header, blobs
+
+
+def _apply_limits(header: dict[str, Any], config: dict[str, Any]) -> None:
+    limits = header["limits"]
+    disk = limits["disk_mib"] << 20
+    options = f"size={disk},nr_inodes={limits['inodes'] + 4}"
+    _sys.mount("box", "/box", None, _sys.MS_REMOUNT | _sys.MS_NOSUID | _sys.MS_NODEV, options)
+    cpu = int(limits["cpu_s"]) + 2
+    pairs = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CPU: cpu,
+        resource.RLIMIT_FSIZE: disk,
+        resource.RLIMIT_MEMLOCK: 1 << 16,
+        resource.RLIMIT_MSGQUEUE: 1 << 16,
+        resource.RLIMIT_NICE: 0,
+        resource.RLIMIT_NOFILE: limits["open_files"],
+        resource.RLIMIT_NPROC: limits["processes"] + config["spare_processes"],
+        resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_SIGPENDING: 1024,
+    }
+    if config["data_limit"]:
+        pairs[resource.RLIMIT_DATA] = (limits["memory_mib"] << 21) + (64 << 20)
+    for kind, value in pairs.items():
+        _, hard = resource.getrlimit(kind)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
+    _, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    soft = 8 << 20
+    resource.setrlimit(
+        resource.RLIMIT_STACK, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard)
+    )
+
+
+def _give_up(uid: int, config: dict[str, Any]) -> None:
+    """Become the slot's unprivileged user without any capability."""
+    if not config["rootless"]:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    _sys.drop_capabilities(bounding=config["rootless"])
+    _sys.set_dumpable(True)
+    with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write("1000")
+
+
+def _lay_files(names: list[str], blobs: list[bytes]) -> None:
+    os.chdir("/work")
+    for name, content in zip(names, blobs, strict=True):
+        if "/" in name:
+            os.makedirs(os.path.dirname(name), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(name, "wb") as file:  # noqa: PTH123
+            file.write(content)
+
+
+def _seal(header: dict[str, Any], config: dict[str, Any]) -> None:
+    """Raise the last walls; from here on nothing privileged works."""
+    if config["landlock"]:
+        places = ("/box/work", "/box/tmp", "/box/shm")
+        _landlock.restrict(config["landlock"], places, _WRITABLE_DEVICES, header["loopback"])
+    _sys.close_range(3)
+    if config["seccomp"]:
+        _seccomp.load(_seccomp.build(_seccomp.FINAL))
+    os.environ.clear()
+    os.environ.update(header["env"])
+
+
+def run(start: Start) -> None:
+    """Run the program and end this process as it would have ended on its own."""
+    argv = start.argv
+    if argv[0] in _PYTHON and len(argv) > 1 and argv[1].endswith(".py") and argv[1][0] != "-":
+        _run_python(argv[1:])
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    try:
+        os.execvp(argv[0], argv)  # noqa: S606
+    except OSError as error:
+        os.write(2, f"quintain: {argv[0]}: {error.strerror}\n".encode("utf-8", "replace"))
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def _run_python(argv: list[str]) -> None:
+    """Behave as ``python FILE.py`` does, without starting an interpreter."""
+    import builtins
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    path = os.path.abspath(argv[0])  # noqa: PTH100
+    main = type(sys)("__main__")
+    main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None)
+    sys.modules["__main__"] = main
+    sys.argv[:], sys.path[0] = argv, os.path.dirname(path)  # noqa: PTH120
+    sys.orig_argv[:] = [sys.executable, *argv]
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            source = file.read()
+    except OSError as error:
+        os.write(2, f"python: can't open file {path!r}: {error.strerror}\n".encode())
+        os._exit(2)
+    _finish(_execute(source, path, main.__dict__))
+
+
+def _execute(source: bytes, path: str, namespace: dict[str, Any]) -> int:
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), namespace)  # noqa: S102
+    except SystemExit as leaving:
+        return _exit_code(leaving.code)
+    except BaseException as error:  # noqa: BLE001  printed just as the interpreter would
+        trace = error.__traceback__
+        error.__traceback__ = trace.tb_next if trace else None  # without this function's frame
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _exit_code(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)  # noqa: T201
+    return 1
+
+
+def _finish(code: int) -> None:
+    """Do what the interpreter does at exit that a program can see, and no more.
+
+    Modules are not torn down: it would touch every page that the fork shares with the zygote.
+    """
+    import atexit
+    import threading
+
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter itself calls
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001  as above
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = code or 120
+    try:
+        sys.stderr.flush()
+    finally:
+        os._exit(code)

@@ -1,0 +1,156 @@
+"""The zygotes: warm interpreters that fork worlds; runs inside the template, stdlib only.
+
+Invariants: one thread; no descriptor, environment variable or byte of memory that belongs to
+the caller, to a judge or to an earlier program. A zygote makes a world and waits for its end;
+the program itself is read by the forked process alone (`_world`).
+
+``main`` returns only in that forked process, with what is to be run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+from typing import Any
+
+from quintain.sandbox._native import _seccomp, _sys, _world
+
+__all__ = ["main"]
+
+_DETACHED = _sys.CLONE_NEWPID | _sys.CLONE_NEWNS | _sys.CLONE_NEWIPC | _sys.CLONE_NEWUTS
+
+
+def main(control_fd: int) -> _world.Start:
+    """Prepare this interpreter, then make one slot zygote for each request."""
+    _sys.set_pdeathsig(signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # slots that end are reaped by the kernel
+    control = socket.socket(fileno=control_fd)
+    control.set_inheritable(False)
+    config: dict[str, Any] = json.loads(control.recv(1 << 16))
+    if config["hostname"]:
+        socket.sethostname(config["hostname"])
+    problem = _preload(config["preload"])
+    _harden(config)
+    gc.collect()
+    gc.freeze()
+    control.send(json.dumps({"problem": problem, "threads": _threads()}).encode())
+    while True:
+        message, fds, _, _ = socket.recv_fds(control, 4096, 8)
+        if not message:
+            os._exit(0)
+        flags = _DETACHED | (_sys.CLONE_NEWUSER if config["rootless"] else 0)
+        if _sys.clone3(flags) == 0:
+            ctypes.pythonapi.PyOS_AfterFork_Child()
+            control.close()
+            return _Slot(config, json.loads(message), fds).serve()
+        for fd in fds:
+            os.close(fd)
+
+
+def _preload(names: list[str]) -> str:
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: BLE001  an import may raise anything
+            return f"import {name}: {type(error).__name__}: {error}"
+    return ""
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))  # noqa: PTH208  pathlib stays out of the zygote
+
+
+def _harden(config: dict[str, Any]) -> None:
+    """Raise the walls that all worlds share and that making worlds survives."""
+    _sys.no_new_privs()
+    _sys.bounding_set_drop()
+    if config["seccomp"]:
+        _seccomp.load(_seccomp.build(_seccomp.BASE))
+    _sys.set_dumpable(False)
+
+
+class _Slot:
+    """Makes one world after another, and keeps one in stock."""
+
+    def __init__(self, config: dict[str, Any], request: dict[str, Any], fds: list[int]) -> None:
+        _sys.set_pdeathsig(signal.SIGKILL)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self.config = config
+        self.uid: int = request["uid"]
+        self.socket = socket.socket(fileno=fds[0])
+        if config["rootless"]:
+            _map_self(self.uid)
+        for fd in fds[1:]:
+            os.write(fd, b"0")  # enter this slot's control groups
+            os.close(fd)
+        _sys.mount("proc", "/proc", "proc", _PROC_FLAGS)
+        self.pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+    def serve(self) -> _world.Start:
+        while True:
+            start = self._world()
+            if start is not None:
+                return start
+            if not self.socket.recv(16):  # the launcher has read the counters, or is gone
+                os._exit(0)
+
+    def _world(self) -> _world.Start | None:
+        """Make a world, wait for its program's end, tear it down, report."""
+        init = _sys.tiny_init()
+        init_fd = os.pidfd_open(init)
+        box = _sys.fsmount_tmpfs({"size": "1m", "nr_inodes": "64", "mode": "755"})
+        # to enter a namespace is to look into its init, whose memory is this process's own
+        _sys.set_dumpable(True)
+        _sys.setns(init_fd, _sys.CLONE_NEWPID)
+        _sys.set_dumpable(False)
+        child = os.fork()
+        if child == 0:
+            os.close(init_fd)
+            return _world.enter(self.socket, box, self.uid, self.config)
+        _sys.setns(self.pid_namespace, _sys.CLONE_NEWPID)
+        box_directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=box)
+        os.close(box)
+        socket.send_fds(self.socket, [b'{"event":"ready"}'], [init_fd, box_directory])
+        os.close(box_directory)
+        report = _await(child)
+        with contextlib.suppress(ProcessLookupError):  # the launcher may have killed it
+            os.kill(init, signal.SIGKILL)
+        os.waitpid(init, 0)
+        os.close(init_fd)
+        self.socket.send(json.dumps(report).encode())
+        return None
+
+
+_PROC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
+
+
+def _await(child: int) -> dict[str, Any]:
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    ran, delay = 0, 0
+    with contextlib.suppress(OSError), open(f"/proc/{child}/schedstat") as file:  # noqa: PTH123
+        ran, delay = map(int, file.read().split()[:2])
+    _, status, usage = os.wait4(child, 0)
+    return {
+        "event": "exit",
+        "status": status,
+        "cpu_s": usage.ru_utime + usage.ru_stime,
+        "maxrss_kib": usage.ru_maxrss,
+        "leader_cpu_s": ran / 1e9,
+        "run_delay_s": delay / 1e9,
+    }
+
+
+def _map_self(uid: int) -> None:
+    """Give this slot's own user namespace its single user."""
+    _sys.set_dumpable(True)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{uid} 0 1")):
+        with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
+            file.write(text)
+    _sys.set_dumpable(False)

@@ -1,0 +1,73 @@
+"""The caller's side: open a pool of worlds and run programs in them.
+
+The event loop never blocks: all waiting is on descriptors. A pool belongs to the task that
+opened it; closing it, or the death of this process, ends every world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+
+import anyio
+
+from quintain.errors import UserError
+from quintain.sandbox._client import start_launcher
+from quintain.sandbox._types import DEFAULT_LIMITS, Execution, Pool, Program
+from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
+from quintain.types import Limits
+
+__all__ = ["execute", "open_pool"]
+
+
+@asynccontextmanager
+async def open_pool(
+    *,
+    slots: int | None = None,
+    require: Collection[str] = DEFAULT_WALLS,
+    preload: tuple[str, ...] = (),
+) -> AsyncIterator[Pool]:
+    """Keep worlds ready for many programs.
+
+    ``slots`` is how many run at once (None: one a core); more may be awaited, they queue.
+    ``preload`` names modules that the warm interpreter imports, which programs then get for
+    nothing. Raises `UserError` when the host cannot raise a wall in ``require``, saying how it
+    could.
+    """
+    unknown = sorted(set(require) - set(ALL_WALLS))
+    if unknown:
+        raise UserError(
+            f"require: no wall is called {', '.join(unknown)}",
+            hint=f"the walls are {', '.join(ALL_WALLS)}",
+        )
+    pool = await start_launcher(slots=slots, preload=preload)
+    failure: BaseException | None = None
+    try:
+        pool.check(require)
+        async with anyio.create_task_group() as group:
+            group.start_soon(pool.listen)
+            try:
+                yield pool
+            except (Exception, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
+                failure = error  # raised below, bare: a task group would wrap it
+            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await pool.close()
+    if failure is not None:
+        raise failure
+
+
+def execute(program: Program, limits: Limits = DEFAULT_LIMITS) -> Execution:
+    r"""Run one program in a fresh world and return what it did; opens a pool for it alone.
+
+    >>> from quintain.sandbox import execute, python_program
+    >>> execute(python_program("print(6 * 7)")).stdout  # doctest: +SKIP
+    b'42\n'
+    """
+
+    async def once() -> Execution:
+        async with open_pool(slots=1) as pool:
+            return await pool.execute(program, limits)
+
+    return anyio.run(once)
