@@ -130,7 +130,7 @@ def wheel(directory: Path, version: str = "1.0") -> tuple[Path, str]:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         rows.append(f"{path},sha256={digest},{len(data)}")
     record = "\n".join([*rows, f"{info}/RECORD,,"]) + "\n"
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     place = directory / f"sundial-{version}-py3-none-any.whl"
     with zipfile.ZipFile(place, "w") as archive:
         for path, data in {**files, f"{info}/RECORD": record.encode()}.items():

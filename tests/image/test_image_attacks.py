@@ -214,8 +214,8 @@ def test_no_damage_to_an_archive_crashes_the_reader(
     data = bytearray(tar([*members, hard_link("h", "a"), member("größe", b"2")]))
     if kind == "docker":
         data = bytearray(docker_archive([tar(members)]))
-    for place, change in flips:
-        data[place] ^= change
+    for offset, change in flips:
+        data[offset] ^= change
     _fix_checksums(data)
     place = tmp_path_factory.mktemp("fuzz")
     told = ""

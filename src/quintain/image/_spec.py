@@ -116,12 +116,21 @@ def read_spec(path: Path) -> ImageSpec:
         raise UserError(f"{path}: not UTF-8: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path}: not valid TOML: {error}") from error
+    _check_texts(path, data.get("environment"))
     try:
         spec = msgspec.convert(data, ImageSpec)
     except msgspec.ValidationError as error:
         raise _misfit(path, error) from error
     _check(path, spec)
     return spec
+
+
+def _check_texts(path: Path, environment: object) -> None:
+    """See to the one table whose keys are free, and which the codec would not name."""
+    for key, value in environment.items() if isinstance(environment, dict) else ():
+        if not isinstance(value, str):
+            hint = f'write it as a text: {key} = "{value}"'
+            raise UserError(f"{path}: environment.{key}: not a text", hint=hint)
 
 
 def _misfit(path: Path, error: msgspec.ValidationError) -> UserError:
@@ -135,10 +144,10 @@ def _misfit(path: Path, error: msgspec.ValidationError) -> UserError:
         "": ImageSpec,
         "base": BaseSpec,
         "python": PythonSpec,
-        "files[...]": FileSpec,
+        "files": FileSpec,
         "system": SystemSpec,
     }
-    known = tables[table].__struct_fields__
+    known = tables[table.partition("[")[0]].__struct_fields__
     near = difflib.get_close_matches(unknown[1], known, n=1)
     key = f"{table}.{unknown[1]}" if table else unknown[1]
     hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(known)}"
