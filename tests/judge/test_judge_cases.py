@@ -104,6 +104,13 @@ def test_a_task_that_cannot_be_judged_by_is_invalid_and_never_passes(
     assert worth(task, found) is None
 
 
+def test_a_task_without_cases_says_so() -> None:
+    task = msgspec.structs.replace(
+        SHOUT, judge=CasesSpec(entry="answer", cases=(), expression=True, parameters=("s",))
+    )
+    assert "no cases" in judge_all({"one": (task, "s")})["one"].verdict.evidence
+
+
 def test_layers_come_in_order_and_stop_at_structure_when_there_is_nothing_to_call() -> None:
     found = judge_all({"good": (SHOUT, "s.upper() + '!'"), "bad": (SHOUT, "s.upper(")})
     good, bad = found["good"].verdict, found["bad"].verdict
