@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quintain.judge import judge, parse_number, reward
@@ -129,17 +129,20 @@ def test_tolerance_is_absolute_and_declared() -> None:
     assert not number("0", "inf", tolerance=0.5)
 
 
+@settings(deadline=None)
 @given(st.integers(), st.integers(min_value=1), st.booleans())
 def test_a_quotient_reads_as_its_exact_value(above: int, below: int, minus: bool) -> None:
     text = f"{'−' if above < 0 and minus else '-' if above < 0 else ''}{abs(above)}/{below}"
     assert parse_number(text) == Fraction(above, below)
 
 
+@settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9))
 def test_a_decimal_reads_as_its_exact_value(value: object) -> None:
     assert parse_number(format(value, "f")) == Fraction(str(value))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_number_or_none_and_nothing_is_raised(text: str) -> None:
     found = parse_number(text, ("$", "%"))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import SHOUT, TOTAL, cases, cases_task, judge_all, worth
 
@@ -144,6 +144,7 @@ def test_all_or_nothing_is_the_rule_when_none_is_declared() -> None:
     assert TOTAL.reward == AllOrNothing()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(1, 5))
 def test_any_bytes_on_the_channel_are_read_without_failing(channel: bytes, count: int) -> None:
     claims = read_claims(channel, count)

@@ -5,7 +5,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quintain.judge import wire
@@ -58,11 +58,13 @@ def same(left: object, right: object) -> bool:
     return left == right
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_decode_of_encode_is_the_value_with_its_types(value: object) -> None:
     assert same(wire.decode(wire.encode(value)), value)
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_a_wire_text_is_one_line_of_ascii(value: object) -> None:
     text = wire.encode(value)
@@ -70,6 +72,7 @@ def test_a_wire_text_is_one_line_of_ascii(value: object) -> None:
     assert "\n" not in text
 
 
+@settings(deadline=None)
 @given(PLAIN, PLAIN)
 def test_comparison_agrees_with_a_typed_equality_of_values(left: object, right: object) -> None:
     assert equal(wire.encode(left), wire.encode(left))
@@ -246,6 +249,7 @@ _NODES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(_NODES, PLAIN, st.sampled_from([0.0, 0.5]))
 def test_hostile_texts_are_compared_or_refused_and_nothing_else(
     node: object, value: object, tolerance: float
