@@ -50,13 +50,19 @@ class _Waiting:
 class NativePool:
     """A `Pool` behind one launcher."""
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket, log: int):
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        connection: socket.socket,
+        log: int,
+        freshness: Freshness,
+    ) -> None:
         self._process, self._connection, self._log = process, connection, log
         self._reader, self._lock = Reader(), anyio.Lock()
         self._waiting: dict[int, _Waiting] = {}
         self._next = 0
         self._broken = ""
-        self.isolation = IsolationReport(backend="native", freshness=Freshness.FRESH, walls={})
+        self.isolation = IsolationReport(backend="native", freshness=freshness, walls={})
 
     # --- opening and closing -----------------------------------------------------------------
 
@@ -80,7 +86,7 @@ class NativePool:
             )
         self.isolation = IsolationReport(
             backend="native",
-            freshness=Freshness.FRESH,
+            freshness=self.isolation.freshness,
             walls=header["walls"],
             notes=_notes(header["walls"]),
         )
@@ -220,8 +226,17 @@ def _notes(walls: dict[str, bool]) -> tuple[str, ...]:
     return tuple(_hints.STAND_INS[name] for name in _hints.STAND_INS if not walls[name])
 
 
-async def start_launcher(*, slots: int | None, preload: tuple[str, ...]) -> NativePool:
-    """Execute a launcher and wait until its worlds are ready."""
+async def start_launcher(
+    *,
+    slots: int | None,
+    preload: tuple[str, ...] = (),
+    freshness: Freshness = Freshness.FRESH,
+    off: Collection[str] = (),
+) -> NativePool:
+    """Execute a launcher and wait until its worlds are ready.
+
+    ``off`` names walls to leave out; it is there so that tests of the walls can fail.
+    """
     if sys.platform != "linux":
         raise UserError("the native sandbox needs Linux", hint="run on Linux, or in a Linux VM")
     ours, theirs = socket.socketpair()
@@ -237,7 +252,7 @@ async def start_launcher(*, slots: int | None, preload: tuple[str, ...]) -> Nati
     )
     theirs.close()
     ours.setblocking(False)
-    pool = NativePool(process, ours, log)
+    pool = NativePool(process, ours, log, freshness)
     try:
         await pool.open(
             {
@@ -245,6 +260,8 @@ async def start_launcher(*, slots: int | None, preload: tuple[str, ...]) -> Nati
                 "hidden": [str(_PACKAGE)],
                 "slots": slots or os.cpu_count() or 1,
                 "preload": list(preload),
+                "pooled": freshness is Freshness.POOLED,
+                "off": sorted(off),
             }
         )
     except BaseException:

@@ -15,7 +15,7 @@ from quintain.errors import UserError
 from quintain.sandbox._client import start_launcher
 from quintain.sandbox._types import DEFAULT_LIMITS, Execution, Pool, Program
 from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
-from quintain.types import Limits
+from quintain.types import Freshness, Limits
 
 __all__ = ["execute", "open_pool"]
 
@@ -26,13 +26,14 @@ async def open_pool(
     slots: int | None = None,
     require: Collection[str] = DEFAULT_WALLS,
     preload: tuple[str, ...] = (),
+    freshness: Freshness = Freshness.FRESH,
 ) -> AsyncIterator[Pool]:
     """Keep worlds ready for many programs.
 
     ``slots`` is how many run at once (None: one a core); more may be awaited, they queue.
     ``preload`` names modules that the warm interpreter imports, which programs then get for
-    nothing. Raises `UserError` when the host cannot raise a wall in ``require``, saying how it
-    could.
+    nothing. ``freshness`` is how much is new for each execution. Raises `UserError` when the
+    host cannot raise a wall in ``require``, saying how it could.
     """
     unknown = sorted(set(require) - set(ALL_WALLS))
     if unknown:
@@ -40,7 +41,7 @@ async def open_pool(
             f"require: no wall is called {', '.join(unknown)}",
             hint=f"the walls are {', '.join(ALL_WALLS)}",
         )
-    pool = await start_launcher(slots=slots, preload=preload)
+    pool = await start_launcher(slots=slots, preload=preload, freshness=freshness)
     failure: BaseException | None = None
     try:
         pool.check(require)

@@ -12,26 +12,33 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 __all__ = ["Cgroups", "SlotGroup", "sweep"]
 
 _PREFIX = "quintain-"
-_CONTROLLERS = ("memory", "pids", "cpuacct", "cpu")
+_WALL = {
+    "memory": "cgroup_memory",
+    "pids": "cgroup_pids",
+    "cpuacct": "cgroup_cpu",
+    "cpu": "cgroup_cpu",
+}
+_CONTROLLERS = tuple(_WALL)
 
 
 class Cgroups:
     """The places where slot groups can be made."""
 
-    def __init__(self) -> None:
+    def __init__(self, off: Collection[str] = ()) -> None:
         v1, v2 = _mounts()
         self.v1: dict[str, Path] = {}
-        for controller in _CONTROLLERS:
+        wanted = [name for name in _CONTROLLERS if _WALL[name] not in off]
+        for controller in wanted:
             parent = v1.get(controller)
             if parent is not None and os.access(parent, os.W_OK):
                 self.v1[controller] = parent
-        self.v2: Path | None = None if "memory" in self.v1 else _delegated(v2)
+        self.v2: Path | None = None if v1 or "cgroup_memory" in off else _delegated(v2)
         self.name = f"{_PREFIX}{os.getpid()}"
         for parent in self._parents():
             sweep(parent)

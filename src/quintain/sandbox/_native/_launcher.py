@@ -81,21 +81,24 @@ class Launcher:
 
     def open(self) -> None:
         """Build the template and the zygotes, and tell the caller which walls stand."""
-        self.cgroups = Cgroups()
+        off = self.config["off"]
+        self.cgroups = Cgroups(off)
         self.rootless = not _enter_own_mounts()
-        root = build(self.interpreter, self.config["hidden"])
+        root = build(self.interpreter, self.config["hidden"], "read_only_root" not in off)
         first = _FIRST_ID + os.getpid() % 32768 * _IDS_EACH
         ids = ("0 0 1", True) if self.rootless else (f"0 {first} {_IDS_EACH}", False)
-        self.zygote = spawn(root, self.interpreter, ids)
+        share_net = "net_namespace" in off
+        self.zygote = spawn(root, self.interpreter, ids, share_net=share_net)
         self.landlock = _landlock.abi()
         settings = {
             "preload": self.config["preload"],
             "rootless": self.rootless,
-            "seccomp": True,
+            "off": off,
+            "pooled": self.config["pooled"],
             "landlock": self.landlock,
             "hostname": "world",
             "spare_processes": 2 if self.rootless else 0,
-            "data_limit": not self.cgroups.walls["cgroup_memory"],
+            "no_memory_cgroup": not self.cgroups.walls["cgroup_memory"],
         }
         with contextlib.suppress(BrokenPipeError):
             self.zygote.control.send(json.dumps(settings).encode())
@@ -113,6 +116,7 @@ class Launcher:
         walls = dict.fromkeys(_ALWAYS, True)
         walls |= {"landlock": self.landlock > 0, "own_uid": not self.rootless}
         walls |= self.cgroups.walls
+        walls |= dict.fromkeys(self.config["off"], False)
         return {"event": "open", "walls": walls, "prepared": self.prepared}
 
     def add_slot(self, index: int) -> None:

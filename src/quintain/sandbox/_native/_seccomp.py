@@ -14,7 +14,7 @@ import errno
 import platform
 import struct
 
-__all__ = ["BASE", "FINAL", "build", "load"]
+__all__ = ["BASE", "FINAL", "UNCOUNTED", "build", "load"]
 
 # name: (x86_64, aarch64); None where the architecture lacks the call
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
@@ -48,6 +48,8 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "kexec_load": (246, 104),
     "keyctl": (250, 219),
     "lookup_dcookie": (212, 18),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
@@ -76,6 +78,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "sethostname": (170, 161),
     "setns": (308, 268),
     "settimeofday": (164, 170),
+    "shmget": (29, 194),
     "socket": (41, 198),
     "swapoff": (168, 225),
     "swapon": (167, 224),
@@ -111,7 +114,10 @@ FINAL: tuple[str, ...] = (
 )
 """What a zygote needs to make worlds; clone, ioctl and socket stay allowed in part."""
 
-BASE: tuple[str, ...] = tuple(name for name in _NUMBERS if name not in FINAL)
+UNCOUNTED: tuple[str, ...] = ("memfd_create", "memfd_secret", "shmget")
+"""Ways to hold memory that belongs to no process; denied where no control group counts it."""
+
+BASE: tuple[str, ...] = tuple(name for name in _NUMBERS if name not in (*FINAL, *UNCOUNTED))
 """What neither needs."""
 
 # glibc falls back to clone when clone3 is missing, and to epoll when io_uring is

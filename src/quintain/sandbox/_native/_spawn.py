@@ -80,7 +80,9 @@ def base_environment(interpreter: Interpreter) -> dict[str, str]:
     }
 
 
-def spawn(root: str, interpreter: Interpreter, ids: tuple[str, bool]) -> MainZygote:
+def spawn(
+    root: str, interpreter: Interpreter, ids: tuple[str, bool], *, share_net: bool = False
+) -> MainZygote:
     """Start the main zygote; ``ids`` is the text of its id maps and whether to deny setgroups."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     stdin, nothing = os.pipe()
@@ -88,7 +90,7 @@ def spawn(root: str, interpreter: Interpreter, ids: tuple[str, bool]) -> MainZyg
     errors, stderr = os.pipe()
     mapped, tell = os.pipe()
     source = _sys.memfd("zygote", json.dumps(_sources()).encode())
-    pid = _sys.clone3(_SPACES)
+    pid = _sys.clone3(_SPACES & ~_sys.CLONE_NEWNET if share_net else _SPACES)
     if pid == 0:
         _become_zygote(root, interpreter, mapped, [stdin, stderr, stderr, theirs.fileno(), source])
     text, deny = ids

@@ -52,7 +52,7 @@ class Interpreter:
         return pairs + [(p, p) for p in places if p not in inside_usr and "/usr/" not in p[:5]]
 
 
-def build(interpreter: Interpreter, hidden: list[str]) -> str:
+def build(interpreter: Interpreter, hidden: list[str], read_only: bool) -> str:
     """Mount the template in this process's own mount namespace and return where.
 
     ``hidden`` are directories of the host that worlds must find empty.
@@ -75,7 +75,8 @@ def build(interpreter: Interpreter, hidden: list[str]) -> str:
         _attach(root + target, fd, is_directory)
     for target in filter(None, covers):
         _sys.mount("hidden", root + target, "tmpfs", _sys.MS_NOSUID, "size=4k,mode=555")
-    _sys.mount_setattr(root, _sys.MOUNT_ATTR_RDONLY | _sys.MOUNT_ATTR_NOSUID)
+    attributes = _sys.MOUNT_ATTR_RDONLY if read_only else 0
+    _sys.mount_setattr(root, attributes | _sys.MOUNT_ATTR_NOSUID)
     return root
 
 

@@ -18,9 +18,14 @@ from typing import Any
 
 from quintain.sandbox._native import _landlock, _seccomp, _sys
 
-__all__ = ["Start", "enter", "run"]
+__all__ = ["Start", "attach_box", "enter", "new_box", "run"]
 
-_RUN_FLAGS = _sys.CLONE_NEWNS | _sys.CLONE_NEWIPC | _sys.CLONE_NEWUTS | _sys.CLONE_NEWNET
+_RUN_NAMESPACES = {
+    "mount_namespace": _sys.CLONE_NEWNS,
+    "ipc_namespace": _sys.CLONE_NEWIPC,
+    "uts_namespace": _sys.CLONE_NEWUTS,
+    "net_namespace": _sys.CLONE_NEWNET,
+}
 _NO_EXEC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
 _WRITABLE_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
 _PYTHON = ("python", "python3")
@@ -35,15 +40,26 @@ class Start:
 
 def enter(control: socket.socket, box: int, uid: int, config: dict[str, Any]) -> Start:
     """Make the world around this process, take its job, and give up every privilege."""
+    off = config["off"]
     try:
-        _furnish(box, uid)
+        # out of the caller's process group and session, which kill(0, …) would reach
+        os.setsid()
+        if config["pooled"]:
+            _sys.unshare(_sys.CLONE_NEWIPC)
+        else:
+            _sys.unshare(sum(flag for name, flag in _RUN_NAMESPACES.items() if name not in off))
+            attach_box(box, uid)
+            os.close(box)
+            _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, "subset=pid")
         message, fds, _, _ = socket.recv_fds(control, 16, 4)
         if not message:
             os._exit(0)
         header, blobs = _read_job(fds[0])
         for target, fd in enumerate(fds[1:4]):
             os.dup2(fd, target)
-        _apply_limits(header, config)
+        _size_box(header["limits"])
+        if "rlimits" not in off:
+            _set_rlimits(header["limits"], config)
         if header["loopback"]:
             _sys.loopback_up()
         _give_up(uid, config)
@@ -56,18 +72,20 @@ def enter(control: socket.socket, box: int, uid: int, config: dict[str, Any]) ->
     return Start(header["argv"], header["env"])
 
 
-def _furnish(box: int, uid: int) -> None:
-    """Mount what belongs to this run alone."""
-    _sys.unshare(_RUN_FLAGS)
+def new_box() -> int:
+    """Make the small disk of one run, not yet attached anywhere."""
+    return _sys.fsmount_tmpfs({"size": "1m", "nr_inodes": "64", "mode": "755"})
+
+
+def attach_box(box: int, uid: int) -> None:
+    """Attach a run's disk and make its directories."""
     _sys.move_mount(box, "/box")
-    os.close(box)
     for name, mode in (("work", 0o755), ("tmp", 0o1777), ("shm", 0o1777)):
         os.mkdir(f"/box/{name}")  # noqa: PTH102  pathlib stays out of the zygote
         os.chmod(f"/box/{name}", mode)  # noqa: PTH101
     if uid != os.getuid():
         os.chown("/box/work", uid, uid)
     _sys.mount("/box/work", "/work", None, _sys.MS_BIND)
-    _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, "subset=pid")
 
 
 def _read_job(fd: int) -> tuple[dict[str, Any], list[bytes]]:
@@ -83,11 +101,13 @@ def _read_job(fd: int) -> tuple[dict[str, Any], list[bytes]]:
     return header, blobs
 
 
-def _apply_limits(header: dict[str, Any], config: dict[str, Any]) -> None:
-    limits = header["limits"]
-    disk = limits["disk_mib"] << 20
-    options = f"size={disk},nr_inodes={limits['inodes'] + 4}"
+def _size_box(limits: dict[str, Any]) -> None:
+    options = f"size={limits['disk_mib']}m,nr_inodes={limits['inodes'] + 4}"
     _sys.mount("box", "/box", None, _sys.MS_REMOUNT | _sys.MS_NOSUID | _sys.MS_NODEV, options)
+
+
+def _set_rlimits(limits: dict[str, Any], config: dict[str, Any]) -> None:
+    disk = limits["disk_mib"] << 20
     cpu = int(limits["cpu_s"]) + 2
     pairs = {
         resource.RLIMIT_CORE: 0,
@@ -101,7 +121,7 @@ def _apply_limits(header: dict[str, Any], config: dict[str, Any]) -> None:
         resource.RLIMIT_RTPRIO: 0,
         resource.RLIMIT_SIGPENDING: 1024,
     }
-    if config["data_limit"]:
+    if config["no_memory_cgroup"]:
         pairs[resource.RLIMIT_DATA] = (limits["memory_mib"] << 21) + (64 << 20)
     for kind, value in pairs.items():
         _, hard = resource.getrlimit(kind)
@@ -116,11 +136,12 @@ def _apply_limits(header: dict[str, Any], config: dict[str, Any]) -> None:
 
 def _give_up(uid: int, config: dict[str, Any]) -> None:
     """Become the slot's unprivileged user without any capability."""
-    if not config["rootless"]:
+    if not config["rootless"] and "own_uid" not in config["off"]:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-    _sys.drop_capabilities(bounding=config["rootless"])
+    if "no_capabilities" not in config["off"]:
+        _sys.drop_capabilities(bounding=config["rootless"])
     _sys.set_dumpable(True)
     with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
         file.write("1000")
@@ -137,12 +158,15 @@ def _lay_files(names: list[str], blobs: list[bytes]) -> None:
 
 def _seal(header: dict[str, Any], config: dict[str, Any]) -> None:
     """Raise the last walls; from here on nothing privileged works."""
-    if config["landlock"]:
+    if config["landlock"] and "landlock" not in config["off"]:
         places = ("/box/work", "/box/tmp", "/box/shm")
         _landlock.restrict(config["landlock"], places, _WRITABLE_DEVICES, header["loopback"])
     _sys.close_range(3)
-    if config["seccomp"]:
-        _seccomp.load(_seccomp.build(_seccomp.FINAL))
+    if "seccomp" not in config["off"]:
+        names = _seccomp.FINAL
+        if config["no_memory_cgroup"]:
+            names += _seccomp.UNCOUNTED
+        _seccomp.load(_seccomp.build(names))
     os.environ.clear()
     os.environ.update(header["env"])
 

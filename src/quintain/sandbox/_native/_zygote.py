@@ -24,6 +24,7 @@ from quintain.sandbox._native import _seccomp, _sys, _world
 __all__ = ["main"]
 
 _DETACHED = _sys.CLONE_NEWPID | _sys.CLONE_NEWNS | _sys.CLONE_NEWIPC | _sys.CLONE_NEWUTS
+_PROC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
 
 
 def main(control_fd: int) -> _world.Start:
@@ -69,9 +70,11 @@ def _threads() -> int:
 
 def _harden(config: dict[str, Any]) -> None:
     """Raise the walls that all worlds share and that making worlds survives."""
-    _sys.no_new_privs()
-    _sys.bounding_set_drop()
-    if config["seccomp"]:
+    if "no_new_privs" not in config["off"]:
+        _sys.no_new_privs()
+    if "no_capabilities" not in config["off"]:
+        _sys.bounding_set_drop()
+    if "seccomp" not in config["off"]:
         _seccomp.load(_seccomp.build(_seccomp.BASE))
     _sys.set_dumpable(False)
 
@@ -92,33 +95,37 @@ class _Slot:
             os.close(fd)
         _sys.mount("proc", "/proc", "proc", _PROC_FLAGS)
         self.pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        if config["pooled"]:
+            if "net_namespace" not in config["off"]:
+                _sys.unshare(_sys.CLONE_NEWNET)
+            _sys.mount("proc", "/proc", "proc", _PROC_FLAGS, "subset=pid")
 
     def serve(self) -> _world.Start:
+        """Make worlds until the launcher is gone; returns in a run's own process."""
         while True:
-            start = self._world()
+            start = self._pooled() if self.config["pooled"] else self._fresh()
             if start is not None:
                 return start
             if not self.socket.recv(16):  # the launcher has read the counters, or is gone
                 os._exit(0)
 
-    def _world(self) -> _world.Start | None:
-        """Make a world, wait for its program's end, tear it down, report."""
+    def _fresh(self) -> _world.Start | None:
+        """Make a world of new namespaces, wait for its program's end, tear it down, report."""
         init = _sys.tiny_init()
         init_fd = os.pidfd_open(init)
-        box = _sys.fsmount_tmpfs({"size": "1m", "nr_inodes": "64", "mode": "755"})
-        # to enter a namespace is to look into its init, whose memory is this process's own
-        _sys.set_dumpable(True)
-        _sys.setns(init_fd, _sys.CLONE_NEWPID)
-        _sys.set_dumpable(False)
+        box = _world.new_box()
+        if "pid_namespace" not in self.config["off"]:
+            # to enter a namespace is to look into its init, whose memory is this process's own
+            _sys.set_dumpable(True)
+            _sys.setns(init_fd, _sys.CLONE_NEWPID)
+            _sys.set_dumpable(False)
         child = os.fork()
         if child == 0:
             os.close(init_fd)
             return _world.enter(self.socket, box, self.uid, self.config)
         _sys.setns(self.pid_namespace, _sys.CLONE_NEWPID)
-        box_directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=box)
+        self._offer(init_fd, box)
         os.close(box)
-        socket.send_fds(self.socket, [b'{"event":"ready"}'], [init_fd, box_directory])
-        os.close(box_directory)
         report = _await(child)
         with contextlib.suppress(ProcessLookupError):  # the launcher may have killed it
             os.kill(init, signal.SIGKILL)
@@ -127,8 +134,33 @@ class _Slot:
         self.socket.send(json.dumps(report).encode())
         return None
 
+    def _pooled(self) -> _world.Start | None:
+        """Make a process and directories in this slot's own namespaces; kill all at its end."""
+        box = _world.new_box()
+        _world.attach_box(box, self.uid)
+        child = os.fork()
+        if child == 0:
+            return _world.enter(self.socket, -1, self.uid, self.config)
+        child_fd = os.pidfd_open(child)
+        self._offer(child_fd, box)
+        os.close(box)
+        os.close(child_fd)
+        report = _await(child)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)  # as pid 1: everything in the namespace but this
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+        _sys.umount("/work", _sys.MNT_DETACH)
+        _sys.umount("/box", _sys.MNT_DETACH)
+        self.socket.send(json.dumps(report).encode())
+        return None
 
-_PROC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
+    def _offer(self, handle: int, box: int) -> None:
+        """Tell the launcher that a world is in stock: how to kill it, where its files are."""
+        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=box)
+        socket.send_fds(self.socket, [b'{"event":"ready"}'], [handle, directory])
+        os.close(directory)
 
 
 def _await(child: int) -> dict[str, Any]:
