@@ -122,10 +122,23 @@ def test_the_name_of_an_image_is_no_part_of_its_digest(tmp_path: Path) -> None:
     assert first.digest == second.digest
 
 
-def test_a_host_image_sets_the_paths_its_packages_are_found_by(tmp_path: Path) -> None:
+def test_packages_are_on_the_paths_of_programs(tmp_path: Path) -> None:
     env = build(locked(tmp_path), tmp_path / "store").image.env
     assert env["PYTHONPATH"] == "/opt/quintain/python"
+    assert "PATH" not in env, "only the sandbox knows where the host's interpreter is"
+    file = image_file(tmp_path, "tar", tar([]), PYTHON + 'version = "3.11"\n')
+    env = build(file, tmp_path / "store").image.env
     assert env["PATH"].split(":")[:2] == ["/opt/quintain/python/bin", "/usr/local/sbin"]
+
+
+def test_packages_for_another_root_have_no_bytecode_of_the_builders_interpreter(
+    tmp_path: Path,
+) -> None:
+    locked(tmp_path)
+    file = image_file(tmp_path, "tar", tar([]), PYTHON + 'version = "3.12"\n')
+    tree = layer_of(file, tmp_path / "store")
+    assert (tree / "opt/quintain/python/sundial/__init__.py").is_file()
+    assert list(tree.rglob("*.pyc")) == []
 
 
 # --- what is refused --------------------------------------------------------------------------
@@ -174,6 +187,18 @@ def test_files_are_refused_when_missing_special_or_in_each_others_way(tmp_path: 
         with pytest.raises(UserError, match=message):
             build(host_file(tmp_path, "".join(tables)), tmp_path / "store")
     assert not (tmp_path.parents[2] / "b").exists()
+
+
+@pytest.mark.parametrize("prefix", [sys.prefix, sys.base_prefix])
+@pytest.mark.parametrize("depth", [2, 3])
+def test_files_may_not_cover_the_interpreter_of_the_host(
+    tmp_path: Path, prefix: str, depth: int
+) -> None:
+    target = str(Path(*Path(prefix).parts[:depth]))
+    files = f'[[files]]\nsource = "one"\ntarget = "{target}"\n'
+    with pytest.raises(UserError, match=r"would cover|lies in") as caught:
+        build(host_file(tmp_path, files), tmp_path / "store")
+    assert "files[0].target" in caught.value.message
 
 
 # --- verify -----------------------------------------------------------------------------------

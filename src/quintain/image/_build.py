@@ -6,6 +6,7 @@ is killed leaves nothing but a directory in ``tmp`` that `gc` removes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -73,6 +74,7 @@ def _build(
     config, host = BaseConfig(), ""
     pins: tuple[str, ...] = ()
     if spec.base.kind is BaseKind.HOST:
+        _keep_off_interpreter(spec, path)
         pins = spec.base.pin or default_pins()
         progress(f"pinning the host: {', '.join(pins)}")
         host = publish_host(root, list_host(pins, root))
@@ -97,6 +99,18 @@ def _build(
         workdir=spec.system.workdir or config.workdir or "/work",
         user=spec.system.user or config.user,
     )
+
+
+def _keep_off_interpreter(spec: ImageSpec, path: Path) -> None:
+    """Refuse targets that would cover the host's interpreter where it is mounted in the world."""
+    for prefix in (sys.prefix, sys.base_prefix):
+        near = Path(prefix).parts[:3]  # the root and two names: what `bind_points` enters
+        for index, item in enumerate(spec.files):
+            target = Path(item.target).parts[:3]
+            if target == near[: len(target)]:
+                where = f"{path}: files[{index}].target"
+                hint = "choose a path of its own, for instance below /opt"
+                raise UserError(f"{where}: {item.target!r} would cover {prefix}", hint=hint)
 
 
 def _new_tree(work: Path, name: str) -> Path:
@@ -141,6 +155,8 @@ def _environment(spec: ImageSpec, base: Mapping[str, str]) -> dict[str, str]:
         **spec.environment,
     }
     if spec.python is not None:
-        env["PATH"] = f"{PREFIX}/bin:{env.get('PATH') or _PATH}"
+        own = "" if spec.base.kind is BaseKind.HOST else _PATH
+        if below := env.get("PATH") or own:  # on the host only the sandbox knows where Python is
+            env["PATH"] = f"{PREFIX}/bin:{below}"
         env["PYTHONPATH"] = ":".join(filter(None, (PREFIX, env.get("PYTHONPATH"))))
     return dict(sorted(env.items()))

@@ -29,7 +29,7 @@ _SYSTEM_VARIABLES = {
     "TZ": "system.timezone",
 }
 _COVERED = ("/dev", "/proc", "/sys", "/tmp", "/work")  # noqa: S108 - names, not files
-_HOST_COVERED = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr")
+_HOST_COVERED = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr", "/venv")
 
 
 class BaseKind(StrEnum):
