@@ -64,9 +64,7 @@ def run(
                 "--resume continues the recorded config: --out, --set and --seed do not apply",
                 hint="start a new run to change them; budgets may be given anew",
             )
-        plan = recipes.resume(
-            resume, recipe=recipe, max_trials=max_trials, max_minutes=max_minutes
-        )
+        plan = recipes.resume(resume, recipe=recipe, max_trials=max_trials, max_minutes=max_minutes)
     else:
         if recipe is None:
             raise UserError("no recipe given", hint="quintain run --list names them")

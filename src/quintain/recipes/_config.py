@@ -7,7 +7,8 @@ and values outside their range are refused before anything is written.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from quintain.errors import UserError
 from quintain.types import Noun
 
-__all__ = ["Precision", "RunConfig", "apply_overrides", "check"]
+__all__ = ["Precision", "RunConfig", "apply_overrides", "check", "cores"]
 
 
 class Precision(StrEnum):
@@ -90,7 +91,7 @@ _SHARES = ("code_share", "sft_wrong_share")
 
 def check(config: RunConfig) -> RunConfig:
     """Return the config unchanged; raises `UserError` naming the first key out of its range."""
-    wanted = (
+    wanted: list[tuple[str, str, Callable[[float], bool]]] = (
         [(key, "at least 1", lambda v: v >= 1) for key in _AT_LEAST_ONE]
         + [(key, "0 or more", lambda v: v >= 0) for key in _NOT_NEGATIVE]
         + [(key, "above 0", lambda v: v > 0) for key in _POSITIVE]
@@ -132,3 +133,8 @@ def apply_overrides(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
 def _where(key: str) -> str:
     flags = {"max_trials": "--max-trials", "max_minutes": "--max-minutes", "seed": "--seed"}
     return f"change it with {flags[key]}" if key in flags else f"change it with --set {key}=…"
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

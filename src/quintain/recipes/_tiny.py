@@ -6,21 +6,18 @@ executed rewards, evaluation on problems that training never saw.
 
 from __future__ import annotations
 
-import os
-
-from quintain.recipes._config import Precision, RunConfig
+from quintain.recipes._config import Precision, RunConfig, cores
 
 __all__ = ["tiny"]
 
 
 def tiny() -> RunConfig:
     """Return the config of the `tiny` recipe."""
-    cores = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
     return RunConfig(
         recipe="tiny",
         precision=Precision.FP32,
-        threads=cores or 1,
-        sandboxes=cores or 1,
+        threads=cores(),
+        sandboxes=cores(),
         code_share=1.0,
         sft_steps=250,
         sft_batch=32,

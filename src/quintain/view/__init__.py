@@ -21,6 +21,7 @@ from quintain.view._model import (
     TrainPoint,
 )
 from quintain.view._report import terminal_summary, write_report
+from quintain.view._text import visible
 
 __all__ = [
     "Attempt",
@@ -42,5 +43,6 @@ __all__ = [
     "open_progress",
     "result",
     "terminal_summary",
+    "visible",
     "write_report",
 ]

@@ -1,0 +1,166 @@
+"""The model of a run: made or restored, trained, published to its sampler, saved.
+
+Torch is imported when a learner is opened, not before.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quintain.codec import decode, encode
+from quintain.curriculum import Curriculum
+from quintain.interface import Interface
+from quintain.recipes._config import Precision, RunConfig
+from quintain.recipes._draws import Demonstration, first_state
+from quintain.recipes._models import interfaces, load
+from quintain.tasks import FAMILIES
+from quintain.types import Group, Noun, Task
+
+if TYPE_CHECKING:
+    from quintain.policy import LocalSampler
+    from quintain.train import LocalPolicy
+
+__all__ = ["Learner", "Position", "open_learner"]
+
+_WARMUP_STEPS = 5
+
+
+class Position(Noun, frozen=True, kw_only=True):
+    """Where training stands; travels in every checkpoint."""
+
+    sft_steps: int = 0
+    """SFT steps made."""
+    grpo_steps: int = 0
+    """GRPO steps made."""
+    curriculum: Curriculum
+
+    @property
+    def version(self) -> str:
+        """Name of the weights at this point of the run."""
+        if not self.sft_steps and not self.grpo_steps:
+            return "base"
+        return f"sft{self.sft_steps}-grpo{self.grpo_steps}"
+
+
+class Learner:
+    """What a run trains, and its sampler."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        local: LocalPolicy,
+        framing: dict[str, Interface],
+        position: Position,
+        checkpoints: Path,
+    ) -> None:
+        self._config = config
+        self._local = local
+        self._checkpoints = checkpoints
+        self.interfaces = framing
+        """Family name to interface."""
+        self.position = position
+        """Where training stood when the learner was opened."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model, for people."""
+        return self._local.sampler.policy.name
+
+    @property
+    def sampler(self) -> LocalSampler:
+        """Sampler of the weights last published."""
+        return self._local.sampler
+
+    @property
+    def batch_size(self) -> int:
+        """Return how many completions the sampler draws at once."""
+        return self._local.sampler.batch_size
+
+    def interface(self, task: Task) -> Interface:
+        """Return how a task is framed for this model."""
+        return self.interfaces[task.family]
+
+    def publish(self, version: str) -> None:
+        """Let the sampler see the weights as they are now."""
+        self._local.publish(version)
+
+    def sft_step(self, batch: Sequence[Demonstration]) -> dict[str, float]:
+        """Imitate a batch; return the step's figures."""
+        from quintain.train import Optimization, demonstration, sft_step
+
+        examples = [demonstration(d.task, d.prompt, d.reply, self._local.tokenizer) for d in batch]
+        config = self._config
+        left = 1.0 - self._local.trainer.step / max(config.sft_steps, 1)
+        optimization = Optimization(lr=config.sft_lr * max(left, 0.1), warmup_steps=_WARMUP_STEPS)
+        stats = sft_step(self._local.trainer, examples, optimization)
+        return {"loss": stats.loss, "grad_norm": stats.grad_norm, "tokens": float(stats.tokens)}
+
+    def grpo_step(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Reinforce groups; return the step's figures."""
+        from quintain.train import GrpoConfig, Optimization, grpo_step
+
+        config = GrpoConfig(
+            optimization=Optimization(lr=self._config.grpo_lr, warmup_steps=_WARMUP_STEPS),
+            temperature=self._config.temperature,
+        )
+        stats = grpo_step(self._local.trainer, groups, config)
+        values = {"zero_advantage": stats.skipped_groups / len(groups)}
+        if stats.updated:
+            values |= {
+                "loss": stats.loss,
+                "ratio_error": stats.ratio_error,
+                "effective_share": stats.effective_share,
+                "entropy": stats.entropy,
+                "kl": stats.kl,
+                "grad_norm": stats.grad_norm,
+                "tokens": float(stats.tokens),
+                "nodes": float(stats.nodes),
+            }
+        return values
+
+    def begin_grpo(self) -> None:
+        """Change the objective: the optimiser's moments and warm-up start anew."""
+        self._local.restart()
+
+    def save(self, position: Position) -> None:
+        """Write a checkpoint from which the run can go on."""
+        from quintain.train import save_checkpoint
+
+        stage = "grpo" if position.grpo_steps else "sft"
+        save_checkpoint(self._checkpoints / stage, self._local.trainer, encode(position), keep=1)
+        if stage == "grpo":
+            shutil.rmtree(self._checkpoints / "sft", ignore_errors=True)
+
+    def finish(self, directory: Path) -> None:
+        """Write the model in the format of transformers; checkpoints are no longer needed."""
+        from quintain.policy import save_model
+
+        save_model(self._local.trainer.model, self._local.tokenizer, directory)
+        shutil.rmtree(self._checkpoints, ignore_errors=True)
+
+
+def open_learner(config: RunConfig, run_dir: Path) -> Learner:
+    """Make the model of a run, or restore it from the run's last checkpoint.
+
+    Raises `UserError` when the weights are not there.
+    """
+    import torch
+
+    from quintain.train import LocalPolicy, latest, load_checkpoint
+
+    torch.set_num_threads(config.threads)
+    model, tokenizer, name = load(config)
+    local = LocalPolicy(
+        model, tokenizer, name=name, version="base", bf16=config.precision is Precision.BF16
+    )
+    position = Position(curriculum=first_state(config))
+    checkpoints = run_dir / "checkpoints"
+    path = latest(checkpoints / "grpo") or latest(checkpoints / "sft")
+    if path is not None:
+        payload = load_checkpoint(path, local.trainer)
+        position = decode(payload, Position, where=str(path / "payload.json"))
+    framing = {family.name: interfaces(config)(family.name) for family in FAMILIES}
+    return Learner(config, local, framing, position, checkpoints)

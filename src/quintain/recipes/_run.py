@@ -1,0 +1,107 @@
+"""Carry out a plan: open what a run needs, run it, tell what it found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+
+from quintain.ids import content_id
+from quintain.log import RunLog, done, make_manifest, write_manifest
+from quintain.recipes._config import RunConfig
+from quintain.recipes._draws import CODE, held_out
+from quintain.recipes._learner import Learner, open_learner
+from quintain.recipes._plan import Plan
+from quintain.recipes._report import Story, tell
+from quintain.recipes._result import RunResult, result_json
+from quintain.recipes._session import Session
+from quintain.recipes._spine import post_train
+from quintain.rollout import Capacity, judge_in
+from quintain.sandbox import open_pool
+from quintain.tasks import FAMILIES
+from quintain.types import Task, Trial, TrialKey
+from quintain.view import open_progress, terminal_summary
+
+__all__ = ["execute"]
+
+
+def execute(plan: Plan, *, quiet: bool = False) -> RunResult:
+    """Carry out a plan and write ``report.html`` and ``result.json`` into its directory.
+
+    ``quiet`` keeps progress and summary off the terminal. A run that is interrupted, killed or
+    fails can be resumed; so can one whose budget ended it.
+    """
+    story = anyio.run(_execute, plan, quiet)
+    if not quiet:
+        print(terminal_summary(story.report))  # noqa: T201 - the result of the command
+    return story.result
+
+
+async def _execute(plan: Plan, quiet: bool) -> Story:
+    began = time.monotonic()
+    config, run_dir = plan.config, Path(plan.run_dir)
+    with open_progress(json=quiet) as progress:
+        progress.phase("opening sandboxes")
+        async with open_pool(slots=config.sandboxes) as pool:
+            progress.phase("loading the model")
+            learner = await anyio.to_thread.run_sync(open_learner, config, run_dir)
+            suite = held_out(config)
+            if not plan.resumed:
+                digests = _digests(learner, suite)
+                manifest = make_manifest(config, seed=config.seed, digests=digests)
+                write_manifest(run_dir, manifest)
+            recorded = done(run_dir) if plan.resumed else {}
+            with RunLog(run_dir) as log:
+                session = Session(
+                    seed=config.seed,
+                    log=log,
+                    sampler=learner.sampler,
+                    judge=judge_in(pool),
+                    interface=learner.interface,
+                    done=recorded,
+                    progress=progress,
+                    capacity=Capacity(sampling=learner.batch_size, judging=2 * config.sandboxes),
+                    max_trials=plan.max_trials,
+                    max_seconds=None if plan.max_minutes is None else 60 * plan.max_minutes,
+                    final_trials=_missing(config, suite, recorded),
+                )
+                if plan.resumed:
+                    session.event("resume", f"{len(recorded)} trials on record")
+                await post_train(config, session, learner, learner.position)
+                if not session.stopped:
+                    learner.finish(run_dir / "model")
+                session.metric("time", 0, {"life": time.monotonic() - began})
+            progress.phase("writing the report")
+            story = tell(
+                run_dir, config, summary=_summary(config, learner), stopped=session.stopped
+            )
+    (run_dir / "result.json").write_text(result_json(story.result) + "\n")
+    return story
+
+
+def _digests(learner: Learner, suite: list[Task]) -> dict[str, str]:
+    """Return what the run is pinned to, besides its config."""
+    return {
+        "held_out": content_id(*[task.variant for task in suite]),
+        **{
+            f"interface/{family.name}": learner.interfaces[family.name].digest
+            for family in FAMILIES
+        },
+        **{f"family/{family.name}": content_id(family.name, family.version) for family in FAMILIES},
+    }
+
+
+def _missing(config: RunConfig, suite: list[Task], recorded: Mapping[TrialKey, Trial]) -> int:
+    """Count the trials of the final evaluation that are not on record."""
+    wanted = len(suite) * (config.held_out_samples + 1)
+    return wanted - sum(key.phase.startswith("eval/after/") for key in recorded)
+
+
+def _summary(config: RunConfig, learner: Learner) -> str:
+    code = f"English into Python string expressions ({CODE.name})"
+    return (
+        f"{learner.name} learned to turn {code} by {config.sft_steps} steps of SFT on "
+        f"demonstrations and up to {config.grpo_steps} steps of GRPO on executed rewards."
+    )
