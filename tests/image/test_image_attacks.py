@@ -195,6 +195,16 @@ def test_an_archive_with_another_hash_than_the_image_file_says_is_refused(tmp_pa
         build(file, tmp_path / "store")
 
 
+@pytest.mark.parametrize("kind", ["tar", "docker", "oci"])
+def test_an_archive_that_is_not_there_or_no_archive_is_named(tmp_path: Path, kind: str) -> None:
+    file = image_file(tmp_path, kind, b"no archive at all")
+    with pytest.raises(UserError, match=r"base\.tar: (not a tar|damaged)"):
+        build(file, tmp_path / "store")
+    (tmp_path / "base.tar").unlink()
+    with pytest.raises(UserError, match=r"base\.tar: cannot be read: No such file"):
+        build(file, tmp_path / "store")
+
+
 def test_zstd_is_read_or_refused_with_a_way_out(tmp_path: Path) -> None:
     file = image_file(tmp_path, "tar", b"\x28\xb5\x2f\xfd" + bytes(100))
     with pytest.raises(UserError, match=r"zstd needs Python 3\.14|damaged"):

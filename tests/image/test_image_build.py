@@ -15,10 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from image_archives import image_file, member, symlink, tar, wheel, write
+from image_archives import folder, image_file, member, symlink, tar, wheel, write
 
 from quintain.errors import UserError
 from quintain.image import build, gc, list_images, resolve, show, verify
+from quintain.image._python import release_script
 from quintain.sandbox._root import HOST_ROOT, bind_points
 
 PYTHON = '[python]\nlock = "lock.txt"\nfind_links = ["wheels"]\n'
@@ -83,8 +84,40 @@ def test_locked_packages_built_twice_give_one_digest_and_no_trace_of_pip(tmp_pat
     text = "".join(path.read_text() for path in [*site.glob("bin/*"), info / "RECORD"])
     assert str(tmp_path) not in text
     assert sys.executable not in text
-    assert (site / "bin/sundial").read_text().startswith("#!/usr/bin/env python3\n")
+    assert (site / "bin/sundial").read_text() == (
+        "#!/usr/bin/env python3\nimport sys\nfrom sundial.cli import main\n\n"
+        'if __name__ == "__main__":\n    sys.exit(main())\n'
+    )
     assert (site / "bin/shade").read_text().startswith("#!/usr/bin/env python3\n")
+
+
+def test_scripts_are_freed_of_the_builders_interpreter_and_others_left_alone(
+    tmp_path: Path,
+) -> None:
+    script, exe = tmp_path / "script", "/long path/python"
+    env = "#!/usr/bin/env python3\n"
+    rows = [
+        (f"#!{exe}\nx\ny\nz\nend", f"{env}x\ny\nz\nend"),
+        (f'#!"{exe}"\nx', f"{env}x"),
+        (f"#!/bin/sh\n'''exec' \"{exe}\" \"$0\" \"$@\"\n' '''\nx\ny\n", f"{env}x\ny\n"),
+        (f"#!/bin/sh\nexec {exe} tool\n", f"#!/bin/sh\nexec {exe} tool\n"),
+        ("#!/usr/bin/python3 -O\nx", "#!/usr/bin/python3 -O\nx"),
+        ("", ""),
+    ]
+    for before, after in rows:
+        script.write_text(before)
+        release_script(script, exe)
+        assert script.read_text() == after
+
+
+def test_an_image_has_this_digest_on_every_machine(tmp_path: Path) -> None:
+    archive = tar([folder("etc", 0o750), member("etc/issue", b"hello"), symlink("l", "etc")])
+    files = '[[files]]\nsource = "one"\ntarget = "/opt/one"\n[environment]\nA = "b"\n'
+    write(tmp_path / "one", "1")
+    built = build(image_file(tmp_path, "tar", archive, files), tmp_path / "store")
+    assert built.digest == "32d39c06577c54337827d872b3419544", (
+        "a change of the format needs a new `Image.schema`"
+    )
 
 
 def test_bytecode_in_a_layer_never_looks_at_file_times(tmp_path: Path) -> None:
@@ -226,6 +259,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (_flip, "d/file: changed (content)"),
     (lambda tree: (tree / "d/file").unlink(), "d/file: missing"),
     (lambda tree: (tree / "d/new").write_text("x"), "d/new: added"),
+    (lambda tree: os.mkfifo(tree / "d/pipe"), "d/pipe: added"),
     (lambda tree: (tree / "d/empty").mkdir(), "d/empty: added"),
     (lambda tree: (tree / "d/file").chmod(0o755), "d/file: changed (mode 0755, was 0644)"),
     (lambda tree: (tree / "d").chmod(0o777), "d: changed (mode 0777, was 0755)"),

@@ -223,7 +223,7 @@ def _apply(
         _store(tar, member, blob)
         tree.add_file(parts, blob, (member.mode & 0o777) | 0o400, _time(member))
     else:
-        raise Refusal("a device node, FIFO or other special file")
+        raise Refusal("a device node, FIFO or other special file (make the archive without it)")
 
 
 def _hide(tree: Tree, parts: tuple[str, ...]) -> None:

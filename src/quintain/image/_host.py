@@ -58,8 +58,13 @@ def list_host(pins: Sequence[str], store: Path) -> tuple[Entry, ...]:
     """
     place = store / "hosts" / "hashes.json"
     before = _recall(place)
-    after: _Memory = {}
-    entries = [entry for pin in _without_nested(set(pins)) for entry in _list(pin, before, after)]
+    roots = _without_nested(set(pins))
+    after = {
+        path: known
+        for path, known in before.items()
+        if not any(path == root or path.startswith(root + "/") for root in roots)
+    }
+    entries = [entry for pin in roots for entry in _list(pin, before, after)]
     if after != before:
         with contextlib.suppress(OSError):  # a store that may only be read: slower, not wrong
             write_whole(place, msgspec.json.encode(after))

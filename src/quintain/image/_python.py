@@ -9,6 +9,7 @@ the same wheels give the same layer. Packages lie in one directory that `PYTHONP
 from __future__ import annotations
 
 import base64
+import configparser
 import csv
 import hashlib
 import importlib.util
@@ -23,12 +24,19 @@ from pathlib import Path
 from quintain.errors import UserError
 from quintain.image._spec import PythonSpec
 
-__all__ = ["PREFIX", "install"]
+__all__ = ["PREFIX", "install", "release_script"]
 
 PREFIX = "/opt/quintain/python"
 """Where the packages are in every image."""
 _NOISE = ("INSTALLER", "REQUESTED", "direct_url.json")
-_FIRST_LINES = re.compile(rb"\A#!.*?python[^\n]*\n(?:'''exec'[^\n]*\n' '''\n)?", re.DOTALL)
+_SHEBANG = b"#!/usr/bin/env python3\n"
+_SCRIPT = """\
+import sys
+from {module} import {first}
+
+if __name__ == "__main__":
+    sys.exit({call}())
+"""
 
 
 def install(python: PythonSpec, lock: Path, target: Path, *, compiled: bool) -> None:
@@ -41,7 +49,9 @@ def install(python: PythonSpec, lock: Path, target: Path, *, compiled: bool) -> 
     _run_pip(python, lock, target)
     target.mkdir(exist_ok=True)  # an empty lock makes pip make nothing
     for script in sorted((target / "bin").glob("*")):
-        _release_script(script)
+        release_script(script, sys.executable)
+    for entry_points in sorted(target.glob("*.dist-info/entry_points.txt")):
+        _write_scripts(entry_points, target / "bin")
     for record in sorted(target.glob("*.dist-info/RECORD")):
         _tidy_record(record, target)
     if compiled:
@@ -104,11 +114,39 @@ def _run_pip(python: PythonSpec, lock: Path, target: Path) -> None:
         raise UserError(f"{lock}: pip refused:\n" + "\n".join(said[-12:]))
 
 
-def _release_script(script: Path) -> None:
-    """Point a script at the image's Python instead of the builder's."""
-    if script.is_file() and not script.is_symlink():
-        data = script.read_bytes()
-        script.write_bytes(_FIRST_LINES.sub(b"#!/usr/bin/env python3\n", data, count=1))
+def release_script(script: Path, interpreter: str) -> None:
+    """Point a script at the image's Python instead of the builder's.
+
+    Only the two forms that pip writes are touched: the interpreter after ``#!``, and the shell
+    line that stands in for it when its path is long or holds a space.
+    """
+    if not script.is_file() or script.is_symlink():
+        return
+    first, *rest = script.read_bytes().split(b"\n", 3)
+    path = interpreter.encode()
+    if first.removeprefix(b"#!").strip(b'" ') == path:
+        script.write_bytes(_SHEBANG + b"\n".join(rest))
+        return
+    stands_in = first == b"#!/bin/sh" and len(rest) == 3 and rest[1] == b"' '''"
+    if stands_in and rest[0].startswith(b"'''exec' ") and path in rest[0]:
+        script.write_bytes(_SHEBANG + rest[2])
+
+
+def _write_scripts(entry_points: Path, place: Path) -> None:
+    """Write the scripts of entry points over pip's own, whose wording changes with its version."""
+    parser = configparser.RawConfigParser(delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names keep their case
+    try:
+        parser.read_string(entry_points.read_text(encoding="utf-8"))
+    except (configparser.Error, UnicodeDecodeError):
+        return  # pip made of it what it could
+    for section in ("console_scripts", "gui_scripts"):
+        for name, entry in parser.items(section) if parser.has_section(section) else ():
+            module, _, call = entry.partition("[")[0].strip().partition(":")
+            script = place / name
+            if call and script.is_file():
+                text = _SCRIPT.format(module=module, first=call.partition(".")[0], call=call)
+                script.write_bytes(_SHEBANG + text.encode())
 
 
 def _tidy_record(record: Path, target: Path) -> None:

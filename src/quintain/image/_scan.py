@@ -53,29 +53,39 @@ def _scan(tree: Path) -> Iterator[Entry]:
     waiting = [""]
     while waiting:
         below = waiting.pop()
-        with os.scandir(tree / below) as found:
-            for item in found:
-                path = f"{below}/{item.name}" if below else item.name
-                status = item.stat(follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):
-                    waiting.append(path)
-                yield _entry(item.path, path, status)
+        for name in _children(tree / below):
+            path = f"{below}/{name}" if below else name
+            status = os.lstat(tree / path)
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(path)
+            yield _entry(tree / path, path, status)
 
 
-def _entry(real: str, path: str, status: os.stat_result) -> Entry:
+def _children(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)  # noqa: PTH208 - names are wanted, not paths
+    except PermissionError:
+        return []  # what is in it will be missed, and its mode named
+
+
+def _entry(real: Path, path: str, status: os.stat_result) -> Entry:
     name, mode = path_text(path), stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
         return Entry(path=name, kind=EntryKind.DIRECTORY, mode=mode)
     if stat.S_ISLNK(status.st_mode):
         return Entry(path=name, kind=EntryKind.SYMLINK, target=path_text(os.readlink(real)))  # noqa: PTH115
     if not stat.S_ISREG(status.st_mode):
-        raise UserError(f"{real}: neither a file, a directory nor a symbolic link")
+        return Entry(path=name, kind=EntryKind.SPECIAL)
+    try:
+        digest = hash_file(real)
+    except PermissionError:
+        digest = "unreadable"
     return Entry(
         path=name,
         kind=EntryKind.FILE,
         mode=mode,
         size=status.st_size,
-        sha256=hash_file(real),
+        sha256=digest,
         mtime=int(status.st_mtime),
     )
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from quintain import codec
 from quintain.errors import UserError
 from quintain.image._scan import compare, encode_entries, entries_digest, scan
-from quintain.image._types import Entry, Image, Origin, StoredLayer, Tagged
+from quintain.image._types import Entry, EntryKind, Image, Origin, StoredLayer, Tagged
 
 __all__ = [
     "building",
@@ -113,6 +113,7 @@ def publish_layer(root: Path, made: Path, origin: Origin) -> StoredLayer:
     A layer of that digest that is already there stays, unless it was damaged: then it is replaced.
     """
     entries = scan(made / "tree")
+    assert all(entry.kind is not EntryKind.SPECIAL for entry in entries)  # noqa: S101 - refused
     encoded = encode_entries(entries)
     digest = entries_digest(encoded)
     (made / "entries.jsonl").write_bytes(encoded)

@@ -26,11 +26,13 @@ __all__ = [
 
 
 class EntryKind(StrEnum):
-    """What a path in a layer is; nothing else is ever stored."""
+    """What a path in a layer is."""
 
     FILE = "file"
     DIRECTORY = "directory"
     SYMLINK = "symlink"
+    SPECIAL = "special file"
+    """A device, FIFO or socket: never stored, and found when someone adds one."""
 
 
 class Entry(Noun, frozen=True, kw_only=True):
