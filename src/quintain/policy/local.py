@@ -62,6 +62,11 @@ class LocalSampler:
         self._threads = anyio.CapacityLimiter(1)
 
     @property
+    def batch_size(self) -> int:
+        """Return how many completions are drawn at once at most."""
+        return self._batch_size
+
+    @property
     def policy(self) -> Policy:
         """The weights being sampled; set it when they have changed, between phases."""
         return self._policy

@@ -8,6 +8,7 @@ Not guaranteed: that a tiny model says anything sensible before it is trained.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import tempfile
@@ -80,8 +81,10 @@ def _smollm2_gguf() -> Path:
 
 def _convert_gguf(source: Path, target: Path) -> None:
     where = {"pretrained_model_name_or_path": source.parent, "gguf_file": source.name}
-    tokenizer = AutoTokenizer.from_pretrained(**where)
-    quantised = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+    # The conversion's own progress bar knows no switch and goes to stderr.
+    with contextlib.redirect_stderr(io.StringIO()):
+        tokenizer = AutoTokenizer.from_pretrained(**where)
+        quantised = AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
     config = quantised.config
     # A model that was read from GGUF refuses to be saved; a fresh one with its weights does not.
     config.__dict__.pop("quantization_config", None)
