@@ -9,6 +9,7 @@ import json
 import lzma
 import os
 import random
+import re
 import stat
 import subprocess
 import tarfile
@@ -236,6 +237,27 @@ def test_a_root_filesystem_that_tar_itself_wrote_is_read(tmp_path: Path) -> None
     tree = Path(resolve(built.ref, tmp_path / "store").layers[0])
     assert names(tree) == {"bin", "bin/tool", "n" * 200, "other"}
     assert (tree / "other").samefile(tree / "bin/tool")
+
+
+def test_a_program_runs_in_a_root_built_from_layers_with_links(tmp_path: Path) -> None:
+    """Two layers, an absolute link, a hard link and a whiteout, seen from inside."""
+    shell = Path("/bin/sh").resolve()
+    listed = subprocess.run(["ldd", str(shell)], capture_output=True, text=True, check=False)
+    libraries = re.findall(r"(/\S+) \(0x", listed.stdout)
+    if not libraries:
+        pytest.skip("needs a dynamic /bin/sh and ldd, to make a small root filesystem of them")
+    first = [member("usr/bin/sh", shell.read_bytes(), mode=0o755), symlink("bin", "/usr/bin")]
+    first += [member(path.lstrip("/"), Path(path).read_bytes(), mode=0o755) for path in libraries]
+    first += [member("etc/one", b"first"), member("etc/gone", b"gone")]
+    second = [member("bin/two", b"echo second; read x < /etc/alias; echo $x", mode=0o755)]
+    second += [hard_link("etc/alias", "etc/one"), member("etc/.wh.gone")]
+    tree = tree_of(tmp_path, [first, second])
+    command = ["unshare", "--user", "--map-root-user", "chroot", str(tree), "/bin/sh", "-c"]
+    if subprocess.run([*command, ":"], capture_output=True, check=False).returncode:
+        pytest.skip("needs unshare with user namespaces")
+    script = ". /usr/bin/two; for name in /etc/*; do echo $name; done"
+    done = subprocess.run([*command, script], capture_output=True, text=True, check=True)
+    assert done.stdout == "second\nfirst\n/etc/alias\n/etc/one\n"
 
 
 _ADDS = st.dictionaries(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from image_archives import write
 
 from quintain.errors import UserError
 from quintain.image import read_spec
-from quintain.image._spec import BaseKind
+from quintain.image._spec import BaseKind, BaseSpec, FileSpec, PythonSpec
 
 HOST = 'name = "x"\n[base]\nkind = "host"\n'
 TAR = 'name = "x"\n[base]\nkind = "tar"\npath = "b.tar"\n'
@@ -89,3 +90,14 @@ def test_everything_has_a_default_but_the_name_and_the_base(tmp_path: Path) -> N
 def test_files_may_go_anywhere_uncovered_in_a_root_of_their_own(tmp_path: Path) -> None:
     spec = read_spec(write(tmp_path / "image.toml", TAR + FILE + '"/etc/motd"\n'))
     assert spec.files[0].target == "/etc/motd"
+
+
+def test_the_image_file_of_the_manual_is_read_and_every_key_is_explained(tmp_path: Path) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "images.md").read_text()
+    block = re.search(r"```toml\n(.*?)```", manual, re.DOTALL)
+    assert block
+    spec = read_spec(write(tmp_path / "image.toml", block[1]))
+    assert (spec.name, spec.base.kind, len(spec.files)) == ("tools", BaseKind.HOST, 1)
+    for table in (BaseSpec, PythonSpec, FileSpec):
+        for key in table.__struct_fields__:
+            assert re.search(rf"\b{key}\b", manual), f"docs/images.md does not mention {key}"
