@@ -15,6 +15,7 @@ from quintain.policy import (
     load_model,
     local_weights,
     save_model,
+    smollm2_dir,
     tiny_model,
 )
 from quintain.types import Completion, Policy, Sampling, StopReason
@@ -281,3 +282,19 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="broken"), local_weights._replacing(tmp_path / "model"):
         raise ValueError("broken")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_packaged_model_is_converted_once_and_completes_code(tmp_path: Path) -> None:
+    try:
+        directory = smollm2_dir(tmp_path)
+    except UserError as error:
+        pytest.skip(str(error))
+    written = (directory / "model.safetensors").stat().st_mtime_ns
+    assert smollm2_dir(tmp_path) == directory
+    assert (directory / "model.safetensors").stat().st_mtime_ns == written
+    assert [path.name for path in tmp_path.iterdir()] == [directory.name]
+    prompt = "# reverse s\ns[::-1]\n# make s upper case\ns.upper()\n# make s lower case\n"
+    sampler = sampler_of(load_model(directory))
+    asked = requests((prompt,), temperature=0.0, max_tokens=12, stop=("\n",))
+    assert sample_all(sampler, asked)[0].text == "s.lower()"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from quintain.policy._endpoint import LLAMA_CPP, EndpointSampler
 from quintain.policy._prefix_tree import PrefixTree, prefix_tree, split_tree
 from quintain.policy._sampler import Sampler, SampleRequest
 from quintain.policy._scripted import (
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from quintain.policy.local_weights import load_model, save_model, smollm2_dir, tiny_model
 
 __all__ = [
+    "LLAMA_CPP",
+    "EndpointSampler",
     "LocalSampler",
     "PrefixTree",
     "RecordedSampler",
