@@ -97,7 +97,8 @@ class Launcher:
             "pooled": self.config["pooled"],
             "landlock": self.landlock,
             "hostname": "world",
-            "spare_processes": 2 if self.rootless else 0,
+            # where a control group counts processes, and says so, rlimits come second
+            "spare_processes": 64 if self.cgroups.walls["cgroup_pids"] else 2,
             "no_memory_cgroup": not self.cgroups.walls["cgroup_memory"],
         }
         with contextlib.suppress(BrokenPipeError):

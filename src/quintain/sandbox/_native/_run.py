@@ -88,7 +88,7 @@ class Run:
         elif now >= self.next_look:
             sampled, resident = 0.0, 0
             if not (self.group.counts_cpu and self.group.counts_memory):
-                sampled, resident = _usage.tree_usage(self.init)
+                sampled, resident = _usage.tree_usage(self.init, self.limits["memory_mib"] << 20)
             used = self.group.cpu_s() if self.group.counts_cpu else sampled
             self.peak = max(self.peak, resident)
             if used > self.limits["cpu_s"]:

@@ -12,30 +12,40 @@ from pathlib import Path
 __all__ = ["tree_usage"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def tree_usage(init_fd: int) -> tuple[float, int]:
-    """Return processor seconds and resident bytes of all processes of a run.
+def tree_usage(handle: int, enough: int) -> tuple[float, int]:
+    """Return processor seconds and bytes held by all processes of a run.
 
-    ``init_fd`` is the pidfd of the run's init; the program hangs beside it below the zygote.
+    ``handle`` is the pidfd of a child of the run's slot zygote; all others hang below that too.
+    Up to ``enough`` bytes, memory counts once for each process that maps it, which is quick and
+    too much; beyond it, shared memory is shared out among those who map it.
     """
-    init = _pid(init_fd)
-    parent = _stat(init)[1] if init > 0 else 0
-    if parent <= 1:
+    pid = _pid(handle)
+    zygote = _stat(pid)[1] if pid > 0 else 0
+    if zygote <= 1:
         return 0.0, 0
-    cpu, resident, pending = 0.0, 0, _children(parent)
+    cpu, held, seen, pending = 0.0, 0, list[int](), _children(zygote)
     while pending:
         pid = pending.pop()
         with contextlib.suppress(OSError, IndexError, ValueError):
-            fields = _stat(pid)
-            # a shared image is resident in every fork of it; only what is not shared counts
-            pages = Path(f"/proc/{pid}/statm").read_text().split()
-            if pid != init:
-                cpu += sum(fields[11:15]) / _TICKS
-                resident += (int(pages[1]) - int(pages[2])) * _PAGE
+            cpu += sum(_stat(pid)[11:15]) / _TICKS
+            held += _held(pid, "status", "Rss")
+            seen.append(pid)
             pending += _children(pid)
-    return cpu, resident
+    if held > enough:
+        held = 0
+        for pid in seen:
+            with contextlib.suppress(OSError):
+                held += _held(pid, "smaps_rollup", "Pss_")
+    return cpu, held
+
+
+def _held(pid: int, file: str, prefix: str) -> int:
+    """Return the bytes that a process holds beyond the files it maps."""
+    wanted = (f"{prefix}Anon:", f"{prefix}Shmem:")
+    text = Path(f"/proc/{pid}/{file}").read_text()
+    return sum(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith(wanted))
 
 
 def _pid(pidfd: int) -> int:

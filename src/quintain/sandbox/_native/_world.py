@@ -7,6 +7,8 @@ privileges to raise come first, seccomp comes last.
 
 from __future__ import annotations
 
+import atexit
+import builtins
 import json
 import os
 import resource
@@ -14,11 +16,12 @@ import signal
 import socket
 import struct
 import sys
+import threading
 from typing import Any
 
 from quintain.sandbox._native import _landlock, _seccomp, _sys
 
-__all__ = ["Start", "attach_box", "enter", "new_box", "run"]
+__all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "run"]
 
 _RUN_NAMESPACES = {
     "mount_namespace": _sys.CLONE_NEWNS,
@@ -28,6 +31,8 @@ _RUN_NAMESPACES = {
 }
 _NO_EXEC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
 _WRITABLE_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
+PROC_OPTIONS = "subset=pid,hidepid=ptraceable"
+"""Nothing of the host's state, and no process that the program could not trace anyway."""
 _PYTHON = ("python", "python3")
 
 
@@ -50,7 +55,7 @@ def enter(control: socket.socket, box: int, uid: int, config: dict[str, Any]) ->
             _sys.unshare(sum(flag for name, flag in _RUN_NAMESPACES.items() if name not in off))
             attach_box(box, uid)
             os.close(box)
-            _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, "subset=pid")
+            _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, PROC_OPTIONS)
         message, fds, _, _ = socket.recv_fds(control, 16, 4)
         if not message:
             os._exit(0)
@@ -187,8 +192,6 @@ def run(start: Start) -> None:
 
 def _run_python(argv: list[str]) -> None:
     """Behave as ``python FILE.py`` does, without starting an interpreter."""
-    import builtins
-
     signal.signal(signal.SIGINT, signal.default_int_handler)
     path = os.path.abspath(argv[0])  # noqa: PTH100
     main = type(sys)("__main__")
@@ -232,9 +235,6 @@ def _finish(code: int) -> None:
 
     Modules are not torn down: it would touch every page that the fork shares with the zygote.
     """
-    import atexit
-    import threading
-
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter itself calls
         atexit._run_exitfuncs()

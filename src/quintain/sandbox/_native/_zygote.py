@@ -98,7 +98,7 @@ class _Slot:
         if config["pooled"]:
             if "net_namespace" not in config["off"]:
                 _sys.unshare(_sys.CLONE_NEWNET)
-            _sys.mount("proc", "/proc", "proc", _PROC_FLAGS, "subset=pid")
+            _sys.mount("proc", "/proc", "proc", _PROC_FLAGS, _world.PROC_OPTIONS)
 
     def serve(self) -> _world.Start:
         """Make worlds until the launcher is gone; returns in a run's own process."""
