@@ -6,22 +6,15 @@ Expected ends per privilege stand beside each attack in `quintain.testing`.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import anyio
-import msgspec
 import pytest
+from battery_as_nobody import battery_as_nobody
 
 from quintain.sandbox import open_pool
 from quintain.testing._attacks import ATTACKS, Attack, complaint
-from quintain.testing._battery import Finding, baits, read_findings, run_attacks
+from quintain.testing._battery import Finding, baits, run_attacks
 from quintain.types import Freshness
-
-_SOURCE = Path(__file__).resolve().parents[2] / "src"
-_NOBODY = 65534
 
 
 def _battery(freshness: Freshness) -> dict[str, Finding]:
@@ -43,38 +36,9 @@ def pooled() -> dict[str, Finding]:
     return _battery(Freshness.POOLED)
 
 
-def ordinary_python() -> str:
-    """Find an interpreter that user 65534 can execute, or skip."""
-    if os.getuid() != 0:
-        pytest.skip("already an ordinary user")
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv is not installed")
-    for python in (sys.executable, shutil.which(f"python3.{sys.version_info[1]}", path="/usr/bin")):
-        # setpriv executes with root's rights of access: ask whether it can execute itself again
-        again = "import subprocess, sys; subprocess.check_call([sys.executable, '-c', ''])"
-        if python is None:
-            continue
-        asked = subprocess.run([*_AS_NOBODY, python, "-c", again], check=False, capture_output=True)
-        if asked.returncode == 0:
-            return python
-    pytest.skip("user 65534 can execute no Python of this version")
-
-
-_AS_NOBODY = ["setpriv", "--reuid", str(_NOBODY), "--regid", str(_NOBODY), "--clear-groups"]
-
-
 @pytest.fixture(scope="module")
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finding]:
-    python = ordinary_python()
-    folder = tmp_path_factory.mktemp("ordinary")
-    for place in (folder, folder.parent, folder.parent.parent):
-        place.chmod(0o755)
-    os.chown(folder, _NOBODY, _NOBODY)
-    packages = Path(msgspec.__file__).parents[1]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{_SOURCE}:{packages}"}
-    command = [*_AS_NOBODY, python, "-m", "quintain.testing._battery", str(folder / "out")]
-    subprocess.run(command, env=environment, cwd="/", check=True)
-    return read_findings(folder / "out")
+    return battery_as_nobody(tmp_path_factory.mktemp("ordinary"))
 
 
 def _check(attack: Attack, finding: Finding, *, as_root: bool) -> None:

@@ -35,6 +35,7 @@ HINTS = {
     "cgroup_pids": _CGROUP,
     "cgroup_cpu": _CGROUP,
     "own_uid": "run as root, so that each slot gets a user id of its own.",
+    "sampling": "it stands in for control groups, and does not stand where they do.",
 }
 """Wall to the way to get it."""
 

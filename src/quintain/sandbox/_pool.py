@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager
 import anyio
 
 from quintain.errors import UserError
-from quintain.sandbox._client import start_launcher
+from quintain.sandbox._client import NativePool, start_launcher
 from quintain.sandbox._types import DEFAULT_LIMITS, Execution, Pool, Program
 from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
 from quintain.types import Freshness, Limits
 
-__all__ = ["execute", "open_pool"]
+__all__ = ["execute", "open_pool", "opened"]
 
 
 @asynccontextmanager
@@ -41,7 +41,20 @@ async def open_pool(
             f"require: no wall is called {', '.join(unknown)}",
             hint=f"the walls are {', '.join(ALL_WALLS)}",
         )
-    pool = await start_launcher(slots=slots, preload=preload, freshness=freshness)
+    async with opened(slots, preload, freshness, require) as pool:
+        yield pool
+
+
+@asynccontextmanager
+async def opened(
+    slots: int | None,
+    preload: tuple[str, ...],
+    freshness: Freshness,
+    require: Collection[str],
+    off: Collection[str] = (),
+) -> AsyncIterator[NativePool]:
+    """Open a native pool, for tests of the walls also without the walls named in ``off``."""
+    pool = await start_launcher(slots=slots, preload=preload, freshness=freshness, off=off)
     failure: BaseException | None = None
     try:
         pool.check(require)

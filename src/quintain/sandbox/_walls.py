@@ -21,6 +21,7 @@ ALL_WALLS: tuple[str, ...] = (
     "cgroup_pids",
     "cgroup_cpu",
     "own_uid",
+    "sampling",
 )
 """Every wall an `IsolationReport` may name."""
 

@@ -1,7 +1,7 @@
 """Run the hostile programs against a pool, with baits laid out on the host.
 
-``python -m quintain.testing._battery OUT`` runs the whole list in this process's privileges and
-writes what came of it; the tests do so as root and as an ordinary user.
+``python -m quintain.testing._battery OUT [NAME [WALL…]]`` runs the whole list, or one attack, with
+this process's privileges, without the walls named, and writes what came of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import msgspec
 
 from quintain.codec import encode
 from quintain.sandbox import Execution, Pool, Program
+from quintain.sandbox._pool import opened
 from quintain.testing._attacks import ATTACKS, Attack
+from quintain.types import Freshness
 
 __all__ = ["Finding", "baits", "read_findings", "run_attacks"]
 
@@ -116,14 +118,13 @@ def read_findings(path: Path) -> dict[str, Finding]:
     return msgspec.json.decode(path.read_bytes(), type=dict[str, Finding])
 
 
-async def _main(out: Path) -> None:
-    from quintain.sandbox import open_pool
-
+async def _main(out: str, only: str = "", *off: str) -> None:
+    attacks = [attack for attack in ATTACKS if only in ("", attack.name)]
     with baits() as bait:
-        async with open_pool(slots=1) as pool:
-            findings = await run_attacks(pool, ATTACKS, bait)
+        async with opened(1, (), Freshness.FRESH, (), off) as pool:
+            findings = await run_attacks(pool, attacks, bait)
     await anyio.Path(out).write_bytes(encode(findings))
 
 
 if __name__ == "__main__":
-    anyio.run(_main, Path(sys.argv[1]))
+    anyio.run(_main, *sys.argv[1:])

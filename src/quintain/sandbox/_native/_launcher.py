@@ -117,6 +117,7 @@ class Launcher:
         walls = dict.fromkeys(_ALWAYS, True)
         walls |= {"landlock": self.landlock > 0, "own_uid": not self.rootless}
         walls |= self.cgroups.walls
+        walls["sampling"] = not (walls["cgroup_memory"] and walls["cgroup_cpu"])
         walls |= dict.fromkeys(self.config["off"], False)
         return {"event": "open", "walls": walls, "prepared": self.prepared}
 
@@ -175,7 +176,8 @@ class Launcher:
             return False
         for header, blobs in self.reader.feed(data):
             if header["op"] == "execute":
-                self.queue.append(Run(header, blobs, self.environment))
+                sampled = "sampling" not in self.config["off"]
+                self.queue.append(Run(header, blobs, self.environment, sampled))
             else:
                 self.cancel(header["id"])
         self.dispatch()

@@ -30,7 +30,10 @@ _CORES = os.cpu_count() or 1
 class Run:
     """A program that was handed to a world, until its end is reported."""
 
-    def __init__(self, request: Header, blobs: list[bytes], environment: dict[str, str]) -> None:
+    def __init__(
+        self, request: Header, blobs: list[bytes], environment: dict[str, str], sampled: bool
+    ) -> None:
+        self._sampled = sampled
         self.id: int = request["id"]
         self.limits: dict[str, Any] = request["limits"]
         self.names: list[str] = request["fetch"]
@@ -74,10 +77,15 @@ class Run:
 
     def _look_in(self, used_s: float) -> float:
         """When to look at the counters again: not before the limit can have been reached."""
-        if not (self.group.counts_cpu and self.group.counts_memory):
+        if self._samples:
             return _POLL_S
         left: float = self.limits["cpu_s"] - used_s
         return max(left / _CORES, 0.005)
+
+    @property
+    def _samples(self) -> bool:
+        """Whether counters must be read from ``/proc``, for want of control groups."""
+        return self._sampled and not (self.group.counts_cpu and self.group.counts_memory)
 
     # --- while it runs -----------------------------------------------------------------------
 
@@ -87,7 +95,7 @@ class Run:
             self.kill("wall")
         elif now >= self.next_look:
             sampled, resident = 0.0, 0
-            if not (self.group.counts_cpu and self.group.counts_memory):
+            if self._samples:
                 sampled, resident = _usage.tree_usage(self.init, self.limits["memory_mib"] << 20)
             used = self.group.cpu_s() if self.group.counts_cpu else sampled
             self.peak = max(self.peak, resident)

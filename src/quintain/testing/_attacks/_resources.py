@@ -47,13 +47,9 @@ if os.fork() == 0:
 os.wait()
 """,
         """
-found = []
-for pid in filter(str.isdigit, os.listdir("/proc")):
-    try:
-        found.append(open(f"/proc/{pid}/cmdline").read())
-    except OSError:
-        pass
-held(daemon_gone=not any("4242" in line for line in found if "sleep" in line))
+alive = [pid for pid in range(2, 2000)
+         if pid not in (os.getpid(), os.getppid()) and not refused(os.kill, pid, 0)]
+held(daemon_gone=alive == [])
 """,
     ),
     attack(
