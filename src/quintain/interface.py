@@ -37,6 +37,9 @@ class Interface(Noun, frozen=True, kw_only=True):
     parser: Parser
     max_tokens: int = 64
     stop: tuple[str, ...] = ("\n",)
+    lead: str = ""
+    """Text between the prompt and an answer that belongs to the reply, such as the blank after a
+    keyword; demonstrations begin with it."""
 
     @property
     def digest(self) -> str:
@@ -60,6 +63,10 @@ class Interface(Noun, frozen=True, kw_only=True):
                 return Submission(text=text)
             case _:
                 assert_never(self.parser)
+
+    def reply(self, answer: str) -> str:
+        """Return the reply that hands in ``answer``: what a demonstration shows."""
+        return self.lead + answer + (self.stop[0] if self.stop else "")
 
     def sampling(self, temperature: float) -> Sampling:
         """Return how turns are drawn through this interface at a temperature."""

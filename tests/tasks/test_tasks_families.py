@@ -152,7 +152,7 @@ def test_a_description_shows_what_a_person_needs_to_check(family: Family) -> Non
 @families
 def test_worked_examples_of_the_prompt_are_on_neither_side(family: Family) -> None:
     template = completion_interface(family.name).template
-    assert template.endswith("{prompt}\n")
+    assert "{prompt}\n" in template
     for level in range(1, 4):
         for split in Split:
             for task in stream(family, level, split, 0, 60 if level == 1 else 200):

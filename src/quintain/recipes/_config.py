@@ -39,6 +39,8 @@ class RunConfig(Noun, frozen=True, kw_only=True):
 
     code_share: float
     """Share of training tasks from the code family; the rest are maths."""
+    levels: int
+    """Hardest level that is trained and measured; levels run from 1."""
     sft_steps: int
     sft_batch: int
     """Demonstrations a step."""
@@ -75,6 +77,7 @@ class RunConfig(Noun, frozen=True, kw_only=True):
 _AT_LEAST_ONE = (
     "threads",
     "sandboxes",
+    "levels",
     "sft_batch",
     "grpo_prompts",
     "held_out_code",

@@ -43,7 +43,7 @@ class Demonstration(Noun, frozen=True, kw_only=True):
 def first_state(config: RunConfig) -> Curriculum:
     """Return the curriculum before the first step."""
     shares = {CODE.name: config.code_share, MATHS.name: 1.0 - config.code_share}
-    return start({family.name: family.levels for family in FAMILIES}, shares=shares)
+    return start({family.name: _levels(config, family) for family in FAMILIES}, shares=shares)
 
 
 def held_out(config: RunConfig) -> list[Task]:
@@ -53,8 +53,9 @@ def held_out(config: RunConfig) -> list[Task]:
     """
     tasks: list[Task] = []
     for family, count in ((CODE, config.held_out_code), (MATHS, config.held_out_maths)):
-        for level in range(1, family.levels + 1):
-            part = count // family.levels + (level <= count % family.levels)
+        levels = _levels(config, family)
+        for level in range(1, levels + 1):
+            part = count // levels + (level <= count % levels)
             tasks += stream(family, level, Split.HELD_OUT, config.seed, part)
     return sorted(tasks, key=lambda task: task.id)
 
@@ -74,13 +75,14 @@ def demonstrations(
     batch = []
     for _ in range(config.sft_batch):
         family: Family = CODE if draw.random() < config.code_share else MATHS
-        level = draw.randint(1, family.levels)
+        level = draw.randint(1, _levels(config, family))
         task = family.generate(level, Split.TRAIN, draw.getrandbits(40), config.seed)
         wrong = task.wrong and draw.random() < config.sft_wrong_share
         answer = draw.choice(task.wrong).text if wrong else task.gold
         frame = interface(task)
-        end = frame.stop[0] if frame.stop else ""
-        batch.append(Demonstration(task=task, prompt=frame.render(task.prompt), reply=answer + end))
+        batch.append(
+            Demonstration(task=task, prompt=frame.render(task.prompt), reply=frame.reply(answer))
+        )
     return batch
 
 
@@ -102,3 +104,7 @@ def training_tasks(config: RunConfig, state: Curriculum, step: int) -> list[Task
         f"step {step}: only {len(tasks)} of {config.grpo_prompts} different tasks found",
         hint="lower grpo_prompts",
     )
+
+
+def _levels(config: RunConfig, family: Family) -> int:
+    return min(config.levels, family.levels)

@@ -53,7 +53,7 @@ def _texts(config: RunConfig) -> list[str]:
     tasks = [
         family.generate(level, Split.TRAIN, index, config.seed)
         for family in families
-        for level in range(1, family.levels + 1)
+        for level in range(1, config.levels + 1)
         for index in range(_TOKENIZER_TASKS)
     ]
     return [f"{task.prompt}\n{task.gold}\n" for task in tasks]

@@ -20,6 +20,7 @@ def smollm2() -> RunConfig:
         threads=cores(),
         sandboxes=cores(),
         code_share=1.0,
+        levels=6,
         sft_steps=24,
         sft_batch=48,
         sft_lr=5e-5,

@@ -19,6 +19,7 @@ def tiny() -> RunConfig:
         threads=cores(),
         sandboxes=cores(),
         code_share=1.0,
+        levels=2,
         sft_steps=250,
         sft_batch=32,
         sft_lr=3e-3,

@@ -11,16 +11,17 @@ from quintain.interface import Interface, Parser
 
 __all__ = ["bare_interface", "completion_interface"]
 
-# Ends at a newline: small models finish such a text more reliably than one that ends at a colon.
+# A small model that only completes text writes an expression after `return`, where after a comment
+# alone it would rather assign to s.
 _STRING = """\
 # append '!' to s
-s + '!'
+return s + '!'
 # count the words in s
-len(s.split())
+return len(s.split())
 # take the last 3 characters of s
-s[-3:]
+return s[-3:]
 # {prompt}
-"""
+return"""
 _NUMBER = """\
 What is 6 plus 2?
 8
@@ -31,8 +32,8 @@ What is the largest of 4, 8 and 3?
 {prompt}
 """
 _COMPLETION = {
-    "string_expression": (_STRING, Parser.FIRST_LINE, 48),
-    "number_problems": (_NUMBER, Parser.LAST_NUMBER, 16),
+    "string_expression": (_STRING, Parser.FIRST_LINE, 48, " "),
+    "number_problems": (_NUMBER, Parser.LAST_NUMBER, 16, ""),
 }
 
 
@@ -45,9 +46,13 @@ def completion_interface(family: str) -> Interface:
         raise UserError(
             f"no completion interface for family {family!r}", hint=f"one of {sorted(_COMPLETION)}"
         )
-    template, parser, max_tokens = _COMPLETION[family]
+    template, parser, max_tokens, lead = _COMPLETION[family]
     return Interface(
-        name=f"completion/{family}", template=template, parser=parser, max_tokens=max_tokens
+        name=f"completion/{family}",
+        template=template,
+        parser=parser,
+        max_tokens=max_tokens,
+        lead=lead,
     )
 
 
