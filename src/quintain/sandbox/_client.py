@@ -64,6 +64,11 @@ class NativePool:
         self._broken = ""
         self.isolation = IsolationReport(backend="native", freshness=freshness, walls={})
 
+    @property
+    def launcher_pid(self) -> int:
+        """The process that everything of this pool hangs below."""
+        return self._process.pid
+
     # --- opening and closing -----------------------------------------------------------------
 
     async def open(self, config: Header) -> None:

@@ -127,4 +127,4 @@ async def _main(out: str, only: str = "", *off: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(_main, *sys.argv[1:])
+    anyio.run(lambda: _main(*sys.argv[1:]))
