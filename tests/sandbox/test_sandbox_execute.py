@@ -135,3 +135,10 @@ def test_preloaded_modules_are_there_and_unknown_ones_refused() -> None:
 
     with pytest.raises(UserError, match="no_such_module"):
         anyio.run(unknown)
+
+
+def test_the_interpreters_own_variables_count() -> None:
+    program = python_program("import sys; print(sys.flags.dev_mode, hash('a') == 0)")
+    changed = Program(argv=program.argv, files=program.files, env={"PYTHONDEVMODE": "1"})
+    assert execute(program).stdout.startswith(b"False")
+    assert execute(changed).stdout.startswith(b"True")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quintain.sandbox._pool import execute, open_pool
+    from quintain.sandbox._session import Service, Session, SessionPool
     from quintain.sandbox._types import (
         DEFAULT_LIMITS,
         Contention,
@@ -30,14 +31,24 @@ __all__ = [
     "ExecutionStatus",
     "Pool",
     "Program",
+    "Service",
+    "Session",
+    "SessionPool",
     "execute",
     "open_pool",
     "python_program",
 ]
 
 # The launcher imports its own modules through this package, with the standard library alone.
-_MODULES = {"ALL_WALLS": "_walls", "DEFAULT_WALLS": "_walls", "execute": "_pool"}
-_MODULES |= {"open_pool": "_pool"}
+_MODULES = {
+    "ALL_WALLS": "_walls",
+    "DEFAULT_WALLS": "_walls",
+    "Service": "_session",
+    "Session": "_session",
+    "SessionPool": "_session",
+    "execute": "_pool",
+    "open_pool": "_pool",
+}
 
 
 def __getattr__(name: str) -> Any:

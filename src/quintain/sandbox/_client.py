@@ -5,11 +5,13 @@ The launcher is executed, never forked: the caller may hold locks in other threa
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import anyio
 import quintain
 from quintain.errors import SandboxError, UserError
 from quintain.sandbox import _hints
+from quintain.sandbox._session import Session
 from quintain.sandbox._types import (
     DEFAULT_LIMITS,
     Contention,
@@ -71,7 +74,7 @@ class NativePool:
 
     # --- opening and closing -----------------------------------------------------------------
 
-    async def open(self, config: Header) -> None:
+    async def connect(self, config: Header) -> None:
         """Send the configuration and wait until the worlds are ready."""
         await self._send(frame(config))
         while True:
@@ -120,11 +123,36 @@ class NativePool:
 
     async def execute(self, program: Program, limits: Limits = DEFAULT_LIMITS) -> Execution:
         """Run a program in a fresh world; see `Pool.execute`."""
+        return await self.execute_with(program, limits, {})
+
+    async def execute_with(
+        self, program: Program, limits: Limits, options: Mapping[str, object]
+    ) -> Execution:
+        """Run a program, in a session's world when ``options`` name one."""
         check_program(program, limits)
+        header, blobs = await self.ask(
+            lambda identity: _request(identity, program, limits, options)
+        )
+        return self._execution(header, blobs)
+
+    async def start_service(
+        self, program: Program, limits: Limits, options: Mapping[str, object]
+    ) -> int:
+        """Start a program that goes on in a session's world; return its number there."""
+        check_program(program, limits)
+        header, _ = await self.ask(lambda identity: _request(identity, program, limits, options))
+        return int(header.get("pid", 0))
+
+    async def tell(self, header: Header) -> None:
+        """Send a message that nothing answers."""
+        await self._send(frame(header))
+
+    async def ask(self, request: Callable[[int], bytes]) -> tuple[Header, list[bytes]]:
+        """Send a request and wait for its answer; raises `SandboxError` when there is none."""
         identity = self._next = self._next + 1
         waiting = self._waiting[identity] = _Waiting()
         try:
-            await self._send(_request(identity, program, limits))
+            await self._send(request(identity))
             await waiting.done.wait()
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
@@ -136,7 +164,18 @@ class NativePool:
             raise SandboxError(f"the sandbox broke: {self._broken}")
         if waiting.header["event"] == "fault":
             raise SandboxError(f"the world could not be made: {waiting.header['problem']}")
-        return self._execution(waiting.header, waiting.blobs)
+        return waiting.header, waiting.blobs
+
+    @asynccontextmanager
+    async def open(self, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Session]:
+        """Open a world that keeps its files and services; see `SessionPool.open`."""
+        header, _ = await self.ask(lambda identity: frame({"op": "open", "id": identity}))
+        session = Session(self, header["session"], limits)
+        try:
+            yield session
+        finally:
+            with anyio.CancelScope(shield=True), contextlib.suppress(SandboxError):
+                await self.tell({"op": "close", "session": header["session"]})
 
     def _execution(self, header: Header, blobs: list[bytes]) -> Execution:
         return Execution(
@@ -213,16 +252,23 @@ class NativePool:
         return text.strip() or "it said nothing"
 
 
-def _request(identity: int, program: Program, limits: Limits) -> bytes:
+def _request(
+    identity: int, program: Program, limits: Limits, options: Mapping[str, object]
+) -> bytes:
     header: dict[str, Any] = {
         "op": "execute",
         "id": identity,
+        "kind": "run",
+        "session": None,
+        "service": False,
+        "log": "",
         "argv": list(program.argv),
         "env": dict(program.env),
         "files": list(program.files),
         "fetch": list(program.fetch),
         "loopback": program.loopback,
         "limits": {name: getattr(limits, name) for name in Limits.__struct_fields__},
+        **options,
     }
     return frame(header, [program.stdin, *program.files.values()])
 
@@ -259,7 +305,7 @@ async def start_launcher(
     ours.setblocking(False)
     pool = NativePool(process, ours, log, freshness)
     try:
-        await pool.open(
+        await pool.connect(
             {
                 "interpreter": [sys.executable, sys.prefix, sys.base_prefix],
                 "hidden": [str(_PACKAGE)],

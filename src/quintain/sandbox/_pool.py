@@ -13,7 +13,8 @@ import anyio
 
 from quintain.errors import UserError
 from quintain.sandbox._client import NativePool, start_launcher
-from quintain.sandbox._types import DEFAULT_LIMITS, Execution, Pool, Program
+from quintain.sandbox._session import SessionPool
+from quintain.sandbox._types import DEFAULT_LIMITS, Execution, Program
 from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
 from quintain.types import Freshness, Limits
 
@@ -27,7 +28,7 @@ async def open_pool(
     require: Collection[str] = DEFAULT_WALLS,
     preload: tuple[str, ...] = (),
     freshness: Freshness = Freshness.FRESH,
-) -> AsyncIterator[Pool]:
+) -> AsyncIterator[SessionPool]:
     """Keep worlds ready for many programs.
 
     ``slots`` is how many run at once (None: one a core); more may be awaited, they queue.

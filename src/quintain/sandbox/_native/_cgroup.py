@@ -144,14 +144,19 @@ class SlotGroup:
         text = self._read("peak")
         return int(text) if text else None
 
-    def remove(self) -> None:
-        """Close and remove the groups; what still lives in them keeps them alive."""
+    def remove(self) -> bool:
+        """Remove the groups; return False while something still lives in them."""
         for fd in self._files.values():
             os.close(fd)
         self._files.clear()
         for path in set(self._paths.values()):
-            with contextlib.suppress(OSError):
+            try:
                 path.rmdir()
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return False
+        return True
 
     def _read(self, key: str) -> str:
         fd = self._files.get(key)

@@ -34,17 +34,23 @@ def _handled(version: int) -> int:
     return _WRITES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
 
 
-def restrict(version: int, directories: tuple[str, ...], files: tuple[str, ...], tcp: bool) -> None:
-    """Let this process, and all it starts, write to the given places alone."""
+def restrict(
+    version: int, places: tuple[tuple[str, ...], tuple[str, ...]], *, tcp: bool, alone: bool
+) -> None:
+    """Let this process, and all it starts, write to the given places alone.
+
+    ``places`` are directories and single files. With ``alone`` it can neither signal what it did
+    not start nor speak to it through abstract sockets.
+    """
     handled = _handled(version)
     net = 0 if tcp or version < 4 else _TCP
-    scoped = _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if version >= 6 else 0
+    scoped = _SCOPE_ABSTRACT_UNIX | _SCOPE_SIGNAL if alone and version >= 6 else 0
     attr = struct.pack("=QQQ", handled, net, scoped)[: 24 if version >= 6 else 16]
     if version < 4:
         attr = attr[:8]
     ruleset = _sys.syscall(_CREATE, attr, len(attr), 0, what="landlock ruleset")
     single = handled & (_WRITE_FILE | _TRUNCATE)
-    for rights, paths in ((handled, directories), (single, files)):
+    for rights, paths in zip((handled, single), places, strict=True):
         for path in paths:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
             rule = struct.pack("=Qi", rights, fd)

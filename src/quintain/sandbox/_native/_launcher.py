@@ -53,8 +53,15 @@ _ALWAYS = (
 class _Slot:
     """One slot zygote and the world that it has in stock or in use."""
 
-    def __init__(self, index: int, group: SlotGroup, connection: socket.socket) -> None:
-        self.index, self.group, self.connection = index, group, connection
+    def __init__(
+        self, index: int, group: SlotGroup, connection: socket.socket, jobs: socket.socket
+    ) -> None:
+        self.index, self.group, self.connection, self.jobs = index, group, connection, jobs
+        self.opening: int | None = None
+        """The request that opened it, when it is a session's and nobody was told yet."""
+        self.session = False
+        self.pid = 0
+        """The process in stock, in the slot's own numbering."""
         self.world: tuple[int, int] | None = None
         """pidfd of the init and descriptor of the box, when a world is in stock."""
         self.run: Run | None = None
@@ -73,6 +80,8 @@ class Launcher:
         """By descriptor of the slot's connection."""
         self.runs: dict[int, _Slot] = {}
         """By descriptor of an output pipe."""
+        self.retired: list[SlotGroup] = []
+        """Groups whose last processes are about to die."""
         self.poll = select.epoll()
         self.interpreter = Interpreter(*config["interpreter"])
         self.environment = base_environment(self.interpreter)
@@ -121,19 +130,24 @@ class Launcher:
         walls |= dict.fromkeys(self.config["off"], False)
         return {"event": "open", "walls": walls, "prepared": self.prepared}
 
-    def add_slot(self, index: int) -> None:
+    def add_slot(self, index: int, *, session: bool = False) -> _Slot:
         """Have the main zygote fork a slot zygote."""
         group = self.cgroups.slot(index)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
+        (ours, theirs), (jobs, their_jobs) = pairs
         joins = group.join_fds()
         uid = 1000 if self.rootless else 1000 + index
-        request = json.dumps({"uid": uid}).encode()
-        socket.send_fds(self.zygote.control, [request], [theirs.fileno(), *joins])
+        request = json.dumps({"uid": uid, "session": session}).encode()
+        handed = [theirs.fileno(), their_jobs.fileno(), *joins]
+        socket.send_fds(self.zygote.control, [request], handed)
         theirs.close()
+        their_jobs.close()
         for fd in joins:
             os.close(fd)
-        self.slots[ours.fileno()] = _Slot(index, group, ours)
+        slot = self.slots[ours.fileno()] = _Slot(index, group, ours, jobs)
+        slot.session = session
         self.poll.register(ours, select.EPOLLIN)
+        return slot
 
     # --- the loop ----------------------------------------------------------------------------
 
@@ -153,12 +167,13 @@ class Launcher:
             for slot in self.slots.values():
                 if slot.run is not None and not slot.run.killed:
                     slot.run.look(now)
+            self.retired = [group for group in self.retired if not group.remove()]
 
     def patience(self) -> float:
         """Return how long nothing can be due, in seconds."""
         running = [slot.run for slot in self.slots.values() if slot.run and not slot.run.killed]
         if not running:
-            return -1
+            return 0.05 if self.retired else -1
         due = min(min(run.deadline, run.next_look) for run in running)
         return max(due - time.monotonic(), 0.0) + 0.0005
 
@@ -175,13 +190,56 @@ class Launcher:
         except ConnectionError:
             return False
         for header, blobs in self.reader.feed(data):
-            if header["op"] == "execute":
-                sampled = "sampling" not in self.config["off"]
-                self.queue.append(Run(header, blobs, self.environment, sampled))
-            else:
-                self.cancel(header["id"])
+            self.on_request(header, blobs)
         self.dispatch()
         return bool(data)
+
+    def on_request(self, header: Header, blobs: list[bytes]) -> None:
+        if header["op"] == "execute":
+            sampled = "sampling" not in self.config["off"]
+            self.queue.append(Run(header, blobs, self.environment, sampled))
+        elif header["op"] == "open":
+            self.open_session(header["id"])
+        elif header["op"] == "close":
+            self.close_session(header["session"])
+        elif header["op"] == "stop":
+            slot = self.session_slot(header["session"])
+            if slot is not None:
+                self.order(slot, f"stop {header['pid']}")
+        else:
+            self.cancel(header["id"])
+
+    # --- sessions ----------------------------------------------------------------------------
+
+    def open_session(self, identity: int) -> None:
+        """Add a slot of its own; the caller hears when its world stands."""
+        taken = {slot.index for slot in self.slots.values()}
+        index = next(number for number in range(len(taken) + 1) if number not in taken)
+        if index + 1000 >= _IDS_EACH:
+            self.reply({"event": "fault", "id": identity, "problem": "too many sessions"}, [])
+            return
+        self.add_slot(index, session=True).opening = identity
+
+    def session_slot(self, index: int) -> _Slot | None:
+        """Find the slot of a session; None when it is gone."""
+        for slot in self.slots.values():
+            if slot.session and slot.index == index:
+                return slot
+        return None
+
+    def close_session(self, index: int) -> None:
+        """End a session's world: its zygote ends with the connection, all else with that."""
+        slot = self.session_slot(index)
+        if slot is not None:
+            self.forget(slot)
+            self.retired.append(slot.group)
+
+    def order(self, slot: _Slot, text: str) -> None:
+        """Tell a slot zygote something; one that is gone is noticed elsewhere."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            slot.connection.send(text.encode())
+
+    # --- runs --------------------------------------------------------------------------------
 
     def cancel(self, identity: int) -> None:
         """Forget a waiting run, or end a running one; nobody waits for its result."""
@@ -192,21 +250,36 @@ class Launcher:
 
     def dispatch(self) -> None:
         """Hand waiting programs to worlds in stock."""
-        for slot in self.slots.values():
-            if not self.queue:
-                return
-            if slot.world is None or slot.run is not None:
-                continue
-            run = slot.run = self.queue.popleft()
-            sent = run.start(slot.group, *slot.world)
-            slot.world = None
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                socket.send_fds(slot.connection, [b"job"], sent)
-            for fd in sent:
-                os.close(fd)
-            for pipe in run.pipes:
-                self.runs[pipe] = slot
-                self.poll.register(pipe, select.EPOLLIN)
+        free = [slot for slot in self.slots.values() if slot.world and slot.run is None]
+        sessions = {slot.index: slot for slot in free if slot.session}
+        shared = [slot for slot in free if not slot.session]
+        waiting: deque[Run] = deque()
+        while self.queue and (sessions or shared):
+            run = self.queue.popleft()
+            if run.session is not None and run.session in sessions:
+                self.start(sessions.pop(run.session), run)
+            elif run.session is None and shared:
+                self.start(shared.pop(0), run)
+            elif run.session is not None and self.session_slot(run.session) is None:
+                self.reply({"event": "fault", "id": run.id, "problem": "the session ended"}, [])
+            else:
+                waiting.append(run)
+        waiting.extend(self.queue)
+        self.queue = waiting
+
+    def start(self, slot: _Slot, run: Run) -> None:
+        """Hand one program to the world that a slot has in stock."""
+        world, slot.world, slot.run = slot.world or (-1, -1), None, run
+        sent = run.start(slot.group, *world)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(slot.jobs, [b"job"], sent)
+        for fd in sent:
+            os.close(fd)
+        for pipe in run.pipes:
+            self.runs[pipe] = slot
+            self.poll.register(pipe, select.EPOLLIN)
+        if run.service:
+            self.order(slot, "detach")
 
     def on_output(self, pipe: int) -> None:
         run = self.runs[pipe].run
@@ -225,15 +298,24 @@ class Launcher:
             return
         report = json.loads(message)
         if report["event"] == "ready":
-            slot.world, slot.proven = (fds[0], fds[1]), True
+            slot.world, slot.pid, slot.proven = (fds[0], fds[1]), report["pid"], True
+            if slot.opening is not None:
+                self.reply({"event": "opened", "id": slot.opening, "session": slot.index}, [])
+                slot.opening = None
             self.dispatch()
         elif report["event"] == "failed" and slot.run is not None:
             slot.run.problem = report["problem"]
+        elif report["event"] == "service" and slot.run is not None:
+            self.reply({"event": "service", "id": slot.run.id, "pid": report["pid"]}, [])
+            self.close_run(slot.run)
+            slot.run = None
+            self.order(slot, "next")
         elif report["event"] == "exit":
             self.on_exit(slot, report)
 
     def on_exit(self, slot: _Slot, report: dict[str, Any]) -> None:
         run, slot.run = slot.run, None
+        sweep = slot.session and run is not None and run.killed
         if run is None:
             # a world in stock died, for instance of another's memory limit: make another
             for fd in slot.world or ():
@@ -245,30 +327,36 @@ class Launcher:
         else:
             self.reply(*run.finish(report))
             self.close_run(run)
-        with contextlib.suppress(BrokenPipeError):
-            slot.connection.send(b"next")
+        self.order(slot, "sweep" if sweep else "next")
 
     def replace(self, slot: _Slot) -> None:
         """Put a new slot zygote in the place of one that died."""
         run = slot.run
         if not slot.proven:
             raise OSError(errno.EPERM, f"no world can be made: {self.zygote.complaint()}")
+        if run is not None and slot.group.oom_kills():
+            gone = {"status": signal.SIGKILL, "cpu_s": 0.0, "maxrss_kib": 0}
+            gone |= {"leader_cpu_s": 0.0, "run_delay_s": 0.0}
+            self.reply(*run.finish(gone))
+        elif run is not None:
+            problem = f"the slot died: {run.problem or self.zygote.complaint()}"
+            self.reply({"event": "fault", "id": run.id, "problem": problem}, [])
+        self.forget(slot)
+        if slot.session or not slot.group.remove():
+            self.retired.append(slot.group)
+        if not slot.session:
+            self.add_slot(slot.index)
+
+    def forget(self, slot: _Slot) -> None:
+        """Let go of a slot's connections and of what runs in it."""
         self.poll.unregister(slot.connection)
         del self.slots[slot.connection.fileno()]
         slot.connection.close()
+        slot.jobs.close()
         for fd in slot.world or ():
             os.close(fd)
-        if run is not None:
-            if slot.group.oom_kills():
-                gone = {"status": signal.SIGKILL, "cpu_s": 0.0, "maxrss_kib": 0}
-                gone |= {"leader_cpu_s": 0.0, "run_delay_s": 0.0}
-                self.reply(*run.finish(gone))
-            else:
-                problem = f"the slot died: {run.problem or self.zygote.complaint()}"
-                self.reply({"event": "fault", "id": run.id, "problem": problem}, [])
-            self.close_run(run)
-        slot.group.remove()
-        self.add_slot(slot.index)
+        if slot.run is not None:
+            self.close_run(slot.run)
 
     def close_run(self, run: Run) -> None:
         for pipe in run.pipes:
@@ -294,10 +382,15 @@ class Launcher:
 
     def close(self) -> None:
         """End every world and remove every control group."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it often comes just behind the caller's end
         if hasattr(self, "zygote"):
             self.zygote.kill()
-        for slot in self.slots.values():
-            slot.group.remove()
+        left = [*(slot.group for slot in self.slots.values()), *self.retired]
+        for _ in range(100):
+            left = [group for group in left if not group.remove()]
+            if not left:
+                return
+            time.sleep(0.01)
 
 
 def _enter_own_mounts() -> bool:

@@ -37,6 +37,10 @@ class Run:
         self.id: int = request["id"]
         self.limits: dict[str, Any] = request["limits"]
         self.names: list[str] = request["fetch"]
+        self.session: int | None = request["session"]
+        """Index of the slot that it is for, when a session's."""
+        self.service: bool = request["service"]
+        """It goes on while others run; only its start is reported."""
         self.killed = ""
         self.problem = ""
         self.outputs = {1: bytearray(), 2: bytearray()}
@@ -45,6 +49,11 @@ class Run:
         """Read end to stream number."""
         self._stdin, self._contents = blobs[0], blobs[1:]
         self._job = {
+            "op": request["kind"],
+            "log": request["log"],
+            "session": request["session"] is not None,
+            # an interpreter reads its own variables when it starts
+            "warm": not any(name.startswith("PYTHON") for name in request["env"]),
             "argv": request["argv"],
             "env": {**environment, **request["env"]},
             "files": request["files"],
@@ -182,13 +191,11 @@ class Run:
             while len(self.outputs[self.pipes[pipe]]) != before and self.drain(pipe):
                 before = len(self.outputs[self.pipes[pipe]])
 
-    def close(self) -> list[int]:
-        """Close everything of the run; return the pipes that were closed."""
-        closed = [*self.pipes, self.init, self.box]
-        for fd in closed:
+    def close(self) -> None:
+        """Close everything of the run."""
+        for fd in (*self.pipes, self.init, self.box):
             os.close(fd)
         self.pipes.clear()
-        return closed
 
 
 def _stdin_file(content: bytes) -> int:

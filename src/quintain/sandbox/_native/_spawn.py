@@ -14,7 +14,17 @@ from quintain.sandbox._native._template import Interpreter
 
 __all__ = ["MainZygote", "base_environment", "spawn"]
 
-_HANDED_OVER = ("_sys", "_seccomp", "_landlock", "_world", "_zygote")
+_HANDED_OVER = (
+    "_sys",
+    "_seccomp",
+    "_landlock",
+    "_files",
+    "_world",
+    "_slot",
+    "_session",
+    "_zygote",
+)
+"""Modules of the world's side, each after those that it imports."""
 _SPACES = (
     _sys.CLONE_NEWUSER
     | _sys.CLONE_NEWNS
@@ -38,8 +48,8 @@ def load():
         sys.modules[module.__name__] = module
         setattr(sys.modules[package], name, module)
         exec(compile(source, f"<{name}>", "exec"), module.__dict__)
-    modules = [sys.modules.pop(name) for name in list(sys.modules) if name.startswith("quintain")]
-    return modules[-1], modules[-2]
+    found = {name: sys.modules.pop(name) for name in list(sys.modules) if "quintain" in name}
+    return found[package + "._zygote"], found[package + "._world"]
 zygote, world = load()
 world.run(zygote.main(3))
 """
@@ -71,6 +81,8 @@ def base_environment(interpreter: Interpreter) -> dict[str, str]:
     return {
         "PATH": interpreter.path,
         "HOME": "/tmp",  # noqa: S108  the world's own
+        "USER": "world",
+        "LOGNAME": "world",
         "LANG": "C.UTF-8",
         "TZ": "UTC",
         "PYTHONHASHSEED": "0",

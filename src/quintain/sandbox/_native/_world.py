@@ -19,7 +19,7 @@ import sys
 import threading
 from typing import Any
 
-from quintain.sandbox._native import _landlock, _seccomp, _sys
+from quintain.sandbox._native import _files, _landlock, _seccomp, _sys
 
 __all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "run"]
 
@@ -39,29 +39,38 @@ _PYTHON = ("python", "python3")
 class Start:
     """What a world's process is to run once it stands behind all its walls."""
 
-    def __init__(self, argv: list[str], env: dict[str, str]) -> None:
-        self.argv, self.env = argv, env
+    def __init__(self, argv: list[str], op: str, warm: bool) -> None:
+        self.argv, self.op, self.warm = argv, op, warm
 
 
-def enter(control: socket.socket, box: int, uid: int, config: dict[str, Any]) -> Start:
-    """Make the world around this process, take its job, and give up every privilege."""
+def enter(
+    control: socket.socket, jobs: socket.socket, box: int, uid: int, config: dict[str, Any]
+) -> Start:
+    """Make the world around this process, take its job, and give up every privilege.
+
+    ``box`` is the disk to attach in new namespaces, or -1 where the slot's own are to be used.
+    """
     off = config["off"]
     try:
         # out of the caller's process group and session, which kill(0, …) would reach
         os.setsid()
-        if config["pooled"]:
+        if box < 0:
             _sys.unshare(_sys.CLONE_NEWIPC)
         else:
             _sys.unshare(sum(flag for name, flag in _RUN_NAMESPACES.items() if name not in off))
             attach_box(box, uid)
             os.close(box)
             _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, PROC_OPTIONS)
-        message, fds, _, _ = socket.recv_fds(control, 16, 4)
+        message, fds, _, _ = socket.recv_fds(jobs, 16, 4)
         if not message:
             os._exit(0)
         header, blobs = _read_job(fds[0])
         for target, fd in enumerate(fds[1:4]):
             os.dup2(fd, target)
+        if header["log"]:
+            log = os.open(header["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
         _size_box(header["limits"])
         if "rlimits" not in off:
             _set_rlimits(header["limits"], config)
@@ -74,7 +83,7 @@ def enter(control: socket.socket, box: int, uid: int, config: dict[str, Any]) ->
         problem = f"{type(error).__name__}: {error}"
         control.send(json.dumps({"event": "failed", "problem": problem}).encode())
         os._exit(1)
-    return Start(header["argv"], header["env"])
+    return Start(header["argv"], header["op"], header["warm"])
 
 
 def new_box() -> int:
@@ -164,8 +173,9 @@ def _lay_files(names: list[str], blobs: list[bytes]) -> None:
 def _seal(header: dict[str, Any], config: dict[str, Any]) -> None:
     """Raise the last walls; from here on nothing privileged works."""
     if config["landlock"] and "landlock" not in config["off"]:
-        places = ("/box/work", "/box/tmp", "/box/shm")
-        _landlock.restrict(config["landlock"], places, _WRITABLE_DEVICES, header["loopback"])
+        places = (("/box/work", "/box/tmp", "/box/shm"), _WRITABLE_DEVICES)
+        alone = not header["session"]  # commands of a session may see to each other
+        _landlock.restrict(config["landlock"], places, tcp=header["loopback"], alone=alone)
     _sys.close_range(3)
     if "seccomp" not in config["off"]:
         names = _seccomp.FINAL
@@ -179,7 +189,10 @@ def _seal(header: dict[str, Any], config: dict[str, Any]) -> None:
 def run(start: Start) -> None:
     """Run the program and end this process as it would have ended on its own."""
     argv = start.argv
-    if argv[0] in _PYTHON and len(argv) > 1 and argv[1].endswith(".py") and argv[1][0] != "-":
+    if start.op != "run":
+        _files.serve(start.op, argv)
+    is_file = len(argv) > 1 and argv[1].endswith(".py") and argv[1][0] != "-"
+    if start.warm and argv[0] in _PYTHON and is_file:
         _run_python(argv[1:])
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

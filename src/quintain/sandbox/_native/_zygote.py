@@ -19,7 +19,7 @@ import signal
 import socket
 from typing import Any
 
-from quintain.sandbox._native import _seccomp, _sys, _world
+from quintain.sandbox._native import _seccomp, _session, _slot, _sys, _world
 
 __all__ = ["main"]
 
@@ -87,21 +87,24 @@ class _Slot:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.config = config
         self.uid: int = request["uid"]
-        self.socket = socket.socket(fileno=fds[0])
+        self.socket, self.jobs = socket.socket(fileno=fds[0]), socket.socket(fileno=fds[1])
+        self.session: bool = request["session"]
         if config["rootless"]:
             _map_self(self.uid)
-        for fd in fds[1:]:
+        for fd in fds[2:]:
             os.write(fd, b"0")  # enter this slot's control groups
             os.close(fd)
         _sys.mount("proc", "/proc", "proc", _PROC_FLAGS)
         self.pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        if config["pooled"]:
-            if "net_namespace" not in config["off"]:
-                _sys.unshare(_sys.CLONE_NEWNET)
+        if (config["pooled"] or self.session) and "net_namespace" not in config["off"]:
+            _sys.unshare(_sys.CLONE_NEWNET)
+        if config["pooled"] and not self.session:  # commands of a session see each other
             _sys.mount("proc", "/proc", "proc", _PROC_FLAGS, _world.PROC_OPTIONS)
 
     def serve(self) -> _world.Start:
         """Make worlds until the launcher is gone; returns in a run's own process."""
+        if self.session:
+            return _session.Session(self.socket, self.jobs, self.uid, self.config).serve()
         while True:
             start = self._pooled() if self.config["pooled"] else self._fresh()
             if start is not None:
@@ -122,11 +125,11 @@ class _Slot:
         child = os.fork()
         if child == 0:
             os.close(init_fd)
-            return _world.enter(self.socket, box, self.uid, self.config)
+            return _world.enter(self.socket, self.jobs, box, self.uid, self.config)
         _sys.setns(self.pid_namespace, _sys.CLONE_NEWPID)
-        self._offer(init_fd, box)
+        _slot.offer(self.socket, init_fd, box)
         os.close(box)
-        report = _await(child)
+        report = _slot.await_end(child)
         with contextlib.suppress(ProcessLookupError):  # the launcher may have killed it
             os.kill(init, signal.SIGKILL)
         os.waitpid(init, 0)
@@ -140,12 +143,12 @@ class _Slot:
         _world.attach_box(box, self.uid)
         child = os.fork()
         if child == 0:
-            return _world.enter(self.socket, -1, self.uid, self.config)
+            return _world.enter(self.socket, self.jobs, -1, self.uid, self.config)
         child_fd = os.pidfd_open(child)
-        self._offer(child_fd, box)
+        _slot.offer(self.socket, child_fd, box)
         os.close(box)
         os.close(child_fd)
-        report = _await(child)
+        report = _slot.await_end(child)
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)  # as pid 1: everything in the namespace but this
         with contextlib.suppress(ChildProcessError):
@@ -155,28 +158,6 @@ class _Slot:
         _sys.umount("/box", _sys.MNT_DETACH)
         self.socket.send(json.dumps(report).encode())
         return None
-
-    def _offer(self, handle: int, box: int) -> None:
-        """Tell the launcher that a world is in stock: how to kill it, where its files are."""
-        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=box)
-        socket.send_fds(self.socket, [b'{"event":"ready"}'], [handle, directory])
-        os.close(directory)
-
-
-def _await(child: int) -> dict[str, Any]:
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    ran, delay = 0, 0
-    with contextlib.suppress(OSError), open(f"/proc/{child}/schedstat") as file:  # noqa: PTH123
-        ran, delay = map(int, file.read().split()[:2])
-    _, status, usage = os.wait4(child, 0)
-    return {
-        "event": "exit",
-        "status": status,
-        "cpu_s": usage.ru_utime + usage.ru_stime,
-        "maxrss_kib": usage.ru_maxrss,
-        "leader_cpu_s": ran / 1e9,
-        "run_delay_s": delay / 1e9,
-    }
 
 
 def _map_self(uid: int) -> None:
