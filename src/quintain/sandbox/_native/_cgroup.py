@@ -75,6 +75,7 @@ class SlotGroup:
         self._files: dict[str, int] = {}
         self._limits: tuple[int, int] | None = None
         self._base = (0, 0, 0)
+        self._ended = (0, 0)
         for path in set(paths.values()):
             path.mkdir(exist_ok=True)
         v1 = {
@@ -125,19 +126,23 @@ class SlotGroup:
             self._write("pids", pids)
             self._limits = (memory, pids)
         self._write("peak", 0)
-        self._base = (self._cpu_ns(), self._oom(), self._pids_events())
+        # making a world takes processor time, but meets no limit: the other counters go on
+        self._base = (self._cpu_ns(), *self._ended)
 
     def cpu_s(self) -> float:
         """Return the processor seconds since `begin`."""
         return (self._cpu_ns() - self._base[0]) / 1e9
 
-    def oom_kills(self) -> int:
-        """Return how many processes died of the memory limit since `begin`."""
-        return self._oom() - self._base[1]
+    def ran_out_of_memory(self) -> bool:
+        """Whether a process died of the memory limit since `begin`."""
+        return self._oom() > self._base[1]
 
-    def refused_forks(self) -> int:
-        """Return how often the process limit was met since `begin`."""
-        return self._pids_events() - self._base[2]
+    def end(self) -> tuple[int, int]:
+        """Return how many processes died of the memory limit, and how many forks were refused."""
+        kills, forks = self._oom(), self._pids_events()
+        found = kills - self._base[1], forks - self._base[2]
+        self._ended = kills, forks
+        return found
 
     def peak_bytes(self) -> int | None:
         """Return the highest memory charge since `begin`, None where it is not counted."""

@@ -334,7 +334,7 @@ class Launcher:
         run = slot.run
         if not slot.proven:
             raise OSError(errno.EPERM, f"no world can be made: {self.zygote.complaint()}")
-        if run is not None and slot.group.oom_kills():
+        if run is not None and slot.group.ran_out_of_memory():
             gone = {"status": signal.SIGKILL, "cpu_s": 0.0, "maxrss_kib": 0}
             gone |= {"leader_cpu_s": 0.0, "run_delay_s": 0.0}
             self.reply(*run.finish(gone))

@@ -150,13 +150,14 @@ class Run:
         peak = self.group.peak_bytes() or max(self.peak, report["maxrss_kib"] << 10)
         disk = os.fstatvfs(self.box)
         files, refused = fetch(self.box, self.names, self.limits["output_kib"] << 10)
+        oom_kills, refused_forks = self.group.end()
         seen = Observed(
             exit_code=code,
             killed=self.killed,
             cpu_s=counted,
             cpu_limit_s=self.limits["cpu_s"],
-            oom_kills=self.group.oom_kills(),
-            refused_forks=self.group.refused_forks(),
+            oom_kills=oom_kills,
+            refused_forks=refused_forks,
             disk_full=disk.f_bfree == 0 or disk.f_ffree == 0,
             run_delay_s=delay,
             wall_limit_s=self.limits["wall_s"],

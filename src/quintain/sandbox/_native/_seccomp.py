@@ -14,7 +14,9 @@ import errno
 import platform
 import struct
 
-__all__ = ["BASE", "FINAL", "UNCOUNTED", "build", "load"]
+__all__ = ["BASE", "FINAL", "UNCOUNTED", "Filter", "build"]
+
+_LIBC = ctypes.PyDLL(None, use_errno=True)
 
 # name: (x86_64, aarch64); None where the architecture lacks the call
 _NUMBERS: dict[str, tuple[int | None, int | None]] = {
@@ -185,11 +187,16 @@ def build(names: tuple[str, ...], machine: str | None = None) -> bytes:
     return code + _op(_RET, _ALLOW)
 
 
-def load(program: bytes) -> None:
-    """Put the calling thread, and all it will start, behind a program; needs no_new_privs."""
-    buffer = ctypes.create_string_buffer(program, len(program))
-    fprog = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    libc = ctypes.PyDLL(None, use_errno=True)
-    # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-    if libc.prctl(22, ctypes.c_ulong(2), fprog, 0, 0) < 0:
-        raise OSError(ctypes.get_errno(), "seccomp filter refused")
+class Filter:
+    """A program, ready to be loaded."""
+
+    def __init__(self, program: bytes) -> None:
+        self._code = ctypes.create_string_buffer(program, len(program))
+        address = ctypes.addressof(self._code)
+        self._fprog = struct.pack("=HxxxxxxQ", len(program) // 8, address)
+
+    def load(self) -> None:
+        """Put this thread, and all it will start, behind it; needs no_new_privs."""
+        # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        if _LIBC.prctl(22, ctypes.c_ulong(2), self._fprog, 0, 0) < 0:
+            raise OSError(ctypes.get_errno(), "seccomp filter refused")

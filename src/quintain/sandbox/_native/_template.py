@@ -7,6 +7,7 @@ Nothing else of the host is in it. A virtual environment appears as ``/venv``, w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -26,7 +27,9 @@ _ETC = {
     "resolv.conf": "",
     "hostname": "world\n",
 }
-_ETC_FROM_HOST = ("ld.so.cache", "alternatives")
+_ETC_FROM_HOST = ("ld.so.cache", "alternatives", "java*")
+"""Copied: every mount of the template is one more to copy for each world."""
+_MAX_SETTING = 1 << 20
 
 
 class Interpreter:
@@ -58,26 +61,56 @@ def build(interpreter: Interpreter, hidden: list[str], read_only: bool) -> str:
     ``hidden`` are directories of the host that worlds must find empty.
     """
     pairs = [*interpreter.binds(), ("/usr", "/usr")]
-    for name in ("java", *_ETC_FROM_HOST):
-        pairs += [(f"/etc/{found.name}",) * 2 for found in Path("/etc").glob(f"{name}*")]
-    pairs += [(f"/dev/{name}", f"/dev/{name}") for name in _DEVICES]
     pairs += [
         (place, place)
         for place in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
         if Path(place).is_dir() and not Path(place).is_symlink()
     ]
     detached = [(target, _sys.open_tree(source), Path(source).is_dir()) for source, target in pairs]
+    devices = {name: _sys.open_tree(f"/dev/{name}") for name in _DEVICES}
     covers = [_inside(path, pairs) for path in hidden]
     root = _free_mountpoint([source for source, _ in pairs])
-    _sys.mount("quintain", root, "tmpfs", _sys.MS_NOSUID, "size=1m,mode=755")
+    _sys.mount("quintain", root, "tmpfs", _sys.MS_NOSUID, "size=16m,mode=755")
     _skeleton(root)
     for target, fd, is_directory in detached:
-        _attach(root + target, fd, is_directory)
+        _attach(root + target, fd, is_directory=is_directory)
+    _copy_settings(root)
+    _make_devices(root, devices)
     for target in filter(None, covers):
         _sys.mount("hidden", root + target, "tmpfs", _sys.MS_NOSUID, "size=4k,mode=555")
     attributes = _sys.MOUNT_ATTR_RDONLY if read_only else 0
     _sys.mount_setattr(root, attributes | _sys.MOUNT_ATTR_NOSUID)
     return root
+
+
+def _copy_settings(root: str) -> None:
+    for pattern in _ETC_FROM_HOST:
+        for source in Path("/etc").glob(pattern):
+            for path in [source, *(source.rglob("*") if source.is_dir() else [])]:
+                with contextlib.suppress(OSError):  # a setting that we may not read is not needed
+                    _copy(path, Path(root + str(path)))
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_symlink():
+        target.symlink_to(source.readlink())
+    elif source.is_dir():
+        target.mkdir(mode=0o755)
+    elif source.is_file() and source.stat().st_size <= _MAX_SETTING:
+        target.write_bytes(source.read_bytes())
+
+
+def _make_devices(root: str, devices: dict[str, int]) -> None:
+    """Make the devices, or where that takes more privilege than we have, bind the host's."""
+    for name, fd in devices.items():
+        status = Path(f"/dev/{name}").stat()
+        target = f"{root}/dev/{name}"
+        try:
+            os.mknod(target, stat.S_IFCHR | 0o666, status.st_rdev)
+            Path(target).chmod(0o666)
+            os.close(fd)
+        except PermissionError:
+            _attach(target, fd, is_directory=False)
 
 
 def _free_mountpoint(sources: list[str]) -> str:
@@ -111,7 +144,7 @@ def _skeleton(root: str) -> None:
         Path(f"{root}/etc/{name}").write_text(text)
 
 
-def _attach(target: str, fd: int, is_directory: bool) -> None:
+def _attach(target: str, fd: int, *, is_directory: bool) -> None:
     path = Path(target)
     if is_directory:
         path.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from quintain.sandbox._native import _files, _landlock, _seccomp, _sys
 
-__all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "run"]
+__all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "prepare", "run"]
 
 _RUN_NAMESPACES = {
     "mount_namespace": _sys.CLONE_NEWNS,
@@ -41,6 +41,13 @@ class Start:
 
     def __init__(self, argv: list[str], op: str, warm: bool) -> None:
         self.argv, self.op, self.warm = argv, op, warm
+
+
+def prepare(config: dict[str, Any]) -> None:
+    """Do once, in the main zygote, what every run would do alike."""
+    if "seccomp" not in config["off"]:
+        uncounted = _seccomp.UNCOUNTED if config["no_memory_cgroup"] else ()
+        config["filter"] = _seccomp.Filter(_seccomp.build(_seccomp.FINAL + uncounted))
 
 
 def enter(
@@ -177,11 +184,8 @@ def _seal(header: dict[str, Any], config: dict[str, Any]) -> None:
         alone = not header["session"]  # commands of a session may see to each other
         _landlock.restrict(config["landlock"], places, tcp=header["loopback"], alone=alone)
     _sys.close_range(3)
-    if "seccomp" not in config["off"]:
-        names = _seccomp.FINAL
-        if config["no_memory_cgroup"]:
-            names += _seccomp.UNCOUNTED
-        _seccomp.load(_seccomp.build(names))
+    if "filter" in config:
+        config["filter"].load()
     os.environ.clear()
     os.environ.update(header["env"])
 

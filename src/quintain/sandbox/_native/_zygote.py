@@ -39,6 +39,7 @@ def main(control_fd: int) -> _world.Start:
         socket.sethostname(config["hostname"])
     problem = _preload(config["preload"])
     _harden(config)
+    _world.prepare(config)
     gc.collect()
     gc.freeze()
     control.send(json.dumps({"problem": problem, "threads": _threads()}).encode())
@@ -75,7 +76,7 @@ def _harden(config: dict[str, Any]) -> None:
     if "no_capabilities" not in config["off"]:
         _sys.bounding_set_drop()
     if "seccomp" not in config["off"]:
-        _seccomp.load(_seccomp.build(_seccomp.BASE))
+        _seccomp.Filter(_seccomp.build(_seccomp.BASE)).load()
     _sys.set_dumpable(False)
 
 
