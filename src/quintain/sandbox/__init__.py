@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quintain.sandbox._pool import execute, open_pool
+    from quintain.sandbox._probe import WallReport, probe
     from quintain.sandbox._session import Service, Session, SessionPool
     from quintain.sandbox._types import (
         DEFAULT_LIMITS,
@@ -34,8 +35,10 @@ __all__ = [
     "Service",
     "Session",
     "SessionPool",
+    "WallReport",
     "execute",
     "open_pool",
+    "probe",
     "python_program",
 ]
 
@@ -46,8 +49,10 @@ _MODULES = {
     "Service": "_session",
     "Session": "_session",
     "SessionPool": "_session",
+    "WallReport": "_probe",
     "execute": "_pool",
     "open_pool": "_pool",
+    "probe": "_probe",
 }
 
 

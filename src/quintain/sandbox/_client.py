@@ -263,6 +263,7 @@ def _request(
         "service": False,
         "log": "",
         "argv": list(program.argv),
+        "build": list(program.build),
         "env": dict(program.env),
         "files": list(program.files),
         "fetch": list(program.fetch),

@@ -57,6 +57,10 @@ class Program(Noun, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     """``("python", "FILE.py", …)`` starts from the warm interpreter; anything else is executed."""
+    build: tuple[str, ...] = ()
+    """A command that must succeed first, in the same world and under the same limits, its output
+    on stderr, for instance ``("gcc", "main.c", "-o", "main")``; else the status is
+    `COMPILE_ERROR`, whatever ended it."""
     files: Mapping[str, bytes] = {}
     """Path relative to ``/work`` to content."""
     stdin: bytes = b""

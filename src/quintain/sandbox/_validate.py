@@ -15,7 +15,7 @@ def check_program(program: Program, limits: Limits) -> None:
     """Raise `UserError` naming the field that is wrong."""
     if not program.argv or not program.argv[0]:
         raise UserError("argv: empty; it must name a program")
-    for part in program.argv:
+    for part in (*program.argv, *program.build):
         _no_nul("argv", part)
     for name, value in program.env.items():
         _no_nul("env", name + value)

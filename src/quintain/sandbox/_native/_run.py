@@ -47,6 +47,8 @@ class Run:
         self.truncated = {1: False, 2: False}
         self.pipes: dict[int, int] = {}
         """Read end to stream number."""
+        self.built = -1
+        """Where the world says that the build succeeded; nothing else of it is left by then."""
         self._stdin, self._contents = blobs[0], blobs[1:]
         self._job = {
             "op": request["kind"],
@@ -55,6 +57,7 @@ class Run:
             # an interpreter reads its own variables when it starts
             "warm": not any(name.startswith("PYTHON") for name in request["env"]),
             "argv": request["argv"],
+            "build": request["build"],
             "env": {**environment, **request["env"]},
             "files": request["files"],
             "sizes": [len(content) for content in self._contents],
@@ -77,6 +80,9 @@ class Run:
             read, write = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(read, False)
             self.pipes[read] = stream
+            sent.append(write)
+        if self._job["build"]:
+            self.built, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
             sent.append(write)
         self.started = time.monotonic()
         self.deadline: float = self.started + self.limits["wall_s"]
@@ -161,6 +167,7 @@ class Run:
             disk_full=disk.f_bfree == 0 or disk.f_ffree == 0,
             run_delay_s=delay,
             wall_limit_s=self.limits["wall_s"],
+            build_failed=self.built >= 0 and not _spoke(self.built),
         )
         header = {
             "event": "done",
@@ -194,8 +201,9 @@ class Run:
 
     def close(self) -> None:
         """Close everything of the run."""
-        for fd in (*self.pipes, self.init, self.box):
-            os.close(fd)
+        for fd in (*self.pipes, self.init, self.box, self.built):
+            if fd >= 0:
+                os.close(fd)
         self.pipes.clear()
 
 
@@ -210,6 +218,13 @@ def _stdin_file(content: bytes) -> int:
     os.lseek(fd, 0, os.SEEK_SET)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
     return fd
+
+
+def _spoke(pipe: int) -> bool:
+    try:
+        return bool(os.read(pipe, 1))
+    except BlockingIOError:
+        return False
 
 
 def _exit(wait_status: int) -> tuple[int | None, int | None]:

@@ -202,9 +202,10 @@ def tiny_init() -> int:
         signal.signal(signal.SIGCHLD, previous)
 
 
-def close_range(first: int) -> None:
-    """Close all descriptors from ``first`` on."""
-    syscall(_CLOSE_RANGE, first, 0xFFFFFFFF, 0, what="close_range")
+def close_range(first: int, last: int = 0xFFFFFFFF) -> None:
+    """Close all descriptors from ``first`` to ``last``."""
+    if first <= last:
+        syscall(_CLOSE_RANGE, first, last, 0, what="close_range")
 
 
 def memfd(name: str, content: bytes = b"") -> int:

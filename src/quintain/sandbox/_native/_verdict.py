@@ -27,11 +27,14 @@ class Observed(NamedTuple):
     disk_full: bool
     run_delay_s: float
     wall_limit_s: float
+    build_failed: bool = False
 
 
 def status(seen: Observed) -> str:
     """Return the value of an `ExecutionStatus`."""
     failed = seen.exit_code != 0
+    if seen.build_failed and failed:
+        return "compile_error"
     if seen.oom_kills or seen.killed == "memory":
         return "memory_limit"
     if seen.killed == "output":

@@ -68,7 +68,7 @@ def enter(
             attach_box(box, uid)
             os.close(box)
             _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, PROC_OPTIONS)
-        message, fds, _, _ = socket.recv_fds(jobs, 16, 4)
+        message, fds, _, _ = socket.recv_fds(jobs, 16, 5)
         if not message:
             os._exit(0)
         header, blobs = _read_job(fds[0])
@@ -85,11 +85,14 @@ def enter(
             _sys.loopback_up()
         _give_up(uid, config)
         _lay_files(header["files"], blobs)
-        _seal(header, config)
+        built = fds[4] if header["build"] else 2
+        _seal(header, config, built)
     except BaseException as error:  # noqa: BLE001  the launcher must hear of anything
         problem = f"{type(error).__name__}: {error}"
         control.send(json.dumps({"event": "failed", "problem": problem}).encode())
         os._exit(1)
+    if header["build"]:
+        _build(header["build"], built)
     return Start(header["argv"], header["op"], header["warm"])
 
 
@@ -177,17 +180,31 @@ def _lay_files(names: list[str], blobs: list[bytes]) -> None:
             file.write(content)
 
 
-def _seal(header: dict[str, Any], config: dict[str, Any]) -> None:
-    """Raise the last walls; from here on nothing privileged works."""
+def _seal(header: dict[str, Any], config: dict[str, Any], kept: int) -> None:
+    """Raise the last walls; from here on nothing privileged works. Closes all but ``kept``."""
     if config["landlock"] and "landlock" not in config["off"]:
         places = (("/box/work", "/box/tmp", "/box/shm"), _WRITABLE_DEVICES)
         alone = not header["session"]  # commands of a session may see to each other
         _landlock.restrict(config["landlock"], places, tcp=header["loopback"], alone=alone)
-    _sys.close_range(3)
+    _sys.close_range(3, kept - 1)
+    _sys.close_range(kept + 1)
     if "filter" in config:
         config["filter"].load()
     os.environ.clear()
     os.environ.update(header["env"])
+
+
+def _build(argv: list[str], built: int) -> None:
+    """Run the build command; go on only when it succeeds, and say so."""
+    child = os.fork()
+    if child == 0:
+        os.dup2(2, 1)
+        _execute_program(argv)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status != 0:
+        os._exit(status if status > 0 else 128 - status)
+    os.write(built, b"1")
+    os.close(built)
 
 
 def run(start: Start) -> None:
@@ -198,6 +215,11 @@ def run(start: Start) -> None:
     is_file = len(argv) > 1 and argv[1].endswith(".py") and argv[1][0] != "-"
     if start.warm and argv[0] in _PYTHON and is_file:
         _run_python(argv[1:])
+    _execute_program(argv)
+
+
+def _execute_program(argv: list[str]) -> None:
+    """Become another program, with the signals that it expects."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     try:
