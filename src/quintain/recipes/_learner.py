@@ -38,9 +38,14 @@ class Position(Noun, frozen=True, kw_only=True):
     curriculum: Curriculum
 
     @property
+    def steps(self) -> int:
+        """Return how many updates were made."""
+        return self.sft_steps + self.grpo_steps
+
+    @property
     def version(self) -> str:
         """Name of the weights at this point of the run."""
-        if not self.sft_steps and not self.grpo_steps:
+        if not self.steps:
             return "base"
         return f"sft{self.sft_steps}-grpo{self.grpo_steps}"
 
@@ -63,11 +68,6 @@ class Learner:
         """Family name to interface."""
         self.position = position
         """Where training stood when the learner was opened."""
-
-    @property
-    def name(self) -> str:
-        """Name of the model, for people."""
-        return self._local.sampler.policy.name
 
     @property
     def sampler(self) -> LocalSampler:
@@ -135,10 +135,16 @@ class Learner:
             shutil.rmtree(self._checkpoints / "sft", ignore_errors=True)
 
     def finish(self, directory: Path) -> None:
-        """Write the model in the format of transformers; checkpoints are no longer needed."""
+        """Write the model, whole or not at all, in the format of transformers.
+
+        Checkpoints are no longer needed then.
+        """
         from quintain.policy import save_model
 
-        save_model(self._local.trainer.model, self._local.tokenizer, directory)
+        building = directory.with_name(f".{directory.name}")
+        shutil.rmtree(building, ignore_errors=True)  # of a life that was killed here
+        save_model(self._local.trainer.model, self._local.tokenizer, building)
+        building.rename(directory)
         shutil.rmtree(self._checkpoints, ignore_errors=True)
 
 
@@ -152,9 +158,13 @@ def open_learner(config: RunConfig, run_dir: Path) -> Learner:
     from quintain.train import LocalPolicy, latest, load_checkpoint
 
     torch.set_num_threads(config.threads)
-    model, tokenizer, name = load(config)
+    model, tokenizer = load(config)
     local = LocalPolicy(
-        model, tokenizer, name=name, version="base", bf16=config.precision is Precision.BF16
+        model,
+        tokenizer,
+        name=config.recipe,
+        version="base",
+        bf16=config.precision is Precision.BF16,
     )
     position = Position(curriculum=first_state(config))
     checkpoints = run_dir / "checkpoints"

@@ -13,7 +13,7 @@ from quintain.log import Run
 from quintain.recipes._session import Session
 from quintain.types import Group, Task, Trial
 
-__all__ = ["Measured", "look", "measured", "paired"]
+__all__ = ["Measured", "last_step", "look", "measured", "paired"]
 
 
 async def look(
@@ -26,13 +26,14 @@ async def look(
     step: int = 0,
     greedy: bool = True,
     seconds: float | None = None,
+    max_trials: int | None = None,
 ) -> None:
     """Try held-out tasks ``samples`` times, and once greedily unless told not to.
 
-    ``seconds`` bounds the time in which new tasks are begun.
+    ``seconds`` bounds the time in which new tasks are begun, ``max_trials`` the run's trials.
     """
     session.progress.phase(phase, trials=len(tasks) * (samples + greedy))
-    budget = session.budget(seconds)
+    budget = session.budget(seconds, max_trials)
     with session.watch.part("evaluating"):
         drawn = await session.rollout(
             tasks, phase=f"{phase}/sampled", step=step, samples=samples,
@@ -58,6 +59,12 @@ class Measured:
             summarise(suite=suite, greedy=greedy, sampled=sampled) if greedy or sampled else None
         )
         """None when nothing was measured."""
+
+
+def last_step(run: Run, phase: str) -> int:
+    """Return the latest step at which a phase was measured, 0 when it never was."""
+    steps = [t.key.step for t in run.trials if t.key.phase.startswith(f"{phase}/")]
+    return max(steps, default=0)
 
 
 def measured(run: Run, phase: str, *, samples: int, step: int = 0) -> Measured:

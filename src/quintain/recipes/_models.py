@@ -13,7 +13,7 @@ from quintain.recipes._draws import CODE, MATHS
 from quintain.tasks import bare_interface, completion_interface
 from quintain.types import Split
 
-__all__ = ["cache_dir", "interfaces", "load"]
+__all__ = ["cache_dir", "interfaces", "load", "model_name"]
 
 _TOKENIZER_TASKS = 150
 """Tasks of each level whose text the tiny tokenizer is made from."""
@@ -28,16 +28,18 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "quintain"
 
 
-def load(config: RunConfig) -> tuple[Any, Any, str]:
-    """Return (model, tokenizer, name) of a recipe's base model, weights in fp32."""
+def model_name(config: RunConfig) -> str:
+    """Return the name of a recipe's model, for people."""
+    return "A model of 1 M parameters" if config.recipe == "tiny" else "SmolLM2-135M-Instruct"
+
+
+def load(config: RunConfig) -> tuple[Any, Any]:
+    """Return (model, tokenizer) of a recipe's base model, weights in fp32."""
     from quintain.policy import load_model, smollm2_dir, tiny_model
 
     if config.recipe == "tiny":
-        model, tokenizer = tiny_model(_texts(config), config.seed)
-        return model, tokenizer, "tiny"
-    directory = smollm2_dir(cache_dir() / "models")
-    model, tokenizer = load_model(directory)
-    return model, tokenizer, "SmolLM2-135M-Instruct"
+        return tiny_model(_texts(config), config.seed)
+    return load_model(smollm2_dir(cache_dir() / "models"))
 
 
 def interfaces(config: RunConfig) -> Callable[[str], Interface]:

@@ -11,7 +11,7 @@ from quintain.log import Manifest, Run, read_run
 from quintain.recipes._catalogue import changed
 from quintain.recipes._config import RunConfig
 from quintain.recipes._draws import CODE, held_out
-from quintain.recipes._measure import Measured, measured, paired
+from quintain.recipes._measure import Measured, last_step, measured, paired
 from quintain.recipes._result import HeldOut, Mismatch, RunResult, change, rates
 from quintain.tasks import FAMILIES
 from quintain.types import Outcome, Split
@@ -58,7 +58,7 @@ def tell(run_dir: Path, config: RunConfig, *, summary: str, stopped: str) -> Sto
     run = read_run(run_dir)
     samples = config.held_out_samples
     before = measured(run, "eval/before", samples=samples)
-    after = measured(run, "eval/after", samples=samples)
+    after = measured(run, "eval/after", samples=samples, step=last_step(run, "eval/after"))
     metrics = _by_step(run, "grpo")
     overlap = check_overlap(_trained(run), [task.id for task in held_out(config)])
     code = paired(before, after, CODE.name, "sampled")

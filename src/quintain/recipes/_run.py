@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from quintain.log import RunLog, done, make_manifest, write_manifest
 from quintain.recipes._config import RunConfig
 from quintain.recipes._draws import CODE, held_out
 from quintain.recipes._learner import Learner, open_learner
+from quintain.recipes._models import model_name
 from quintain.recipes._plan import Plan
 from quintain.recipes._report import Story, tell
 from quintain.recipes._result import RunResult, result_json
@@ -33,7 +35,12 @@ def execute(plan: Plan, *, quiet: bool = False) -> RunResult:
     ``quiet`` keeps progress and summary off the terminal. A run that is interrupted, killed or
     fails can be resumed; so can one whose budget ended it.
     """
-    story = anyio.run(_execute, plan, quiet)
+    try:
+        story = anyio.run(_execute, plan, quiet)
+    except BaseException:  # whatever ended the run: what it recorded is kept, and people are told
+        if (Path(plan.run_dir) / "manifest.json").exists():
+            print(f"to go on: quintain run --resume {plan.run_dir}", file=sys.stderr)  # noqa: T201
+        raise
     if not quiet:
         print(terminal_summary(story.report))  # noqa: T201 - the result of the command
     return story.result
@@ -42,6 +49,8 @@ def execute(plan: Plan, *, quiet: bool = False) -> RunResult:
 async def _execute(plan: Plan, quiet: bool) -> Story:
     began = time.monotonic()
     config, run_dir = plan.config, Path(plan.run_dir)
+    if (run_dir / "model").exists():  # it is finished: only told again
+        return _tell(run_dir, config, stopped="")
     with open_progress(json=quiet) as progress:
         progress.phase("opening sandboxes")
         async with open_pool(slots=config.sandboxes) as pool:
@@ -74,9 +83,12 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
                     learner.finish(run_dir / "model")
                 session.metric("time", 0, {"life": time.monotonic() - began})
             progress.phase("writing the report")
-            story = tell(
-                run_dir, config, summary=_summary(config, learner), stopped=session.stopped
-            )
+            return _tell(run_dir, config, stopped=session.stopped)
+
+
+def _tell(run_dir: Path, config: RunConfig, *, stopped: str) -> Story:
+    """Write report and result."""
+    story = tell(run_dir, config, summary=_summary(config), stopped=stopped)
     (run_dir / "result.json").write_text(result_json(story.result) + "\n")
     return story
 
@@ -95,13 +107,14 @@ def _digests(learner: Learner, suite: list[Task]) -> dict[str, str]:
 
 def _missing(config: RunConfig, suite: list[Task], recorded: Mapping[TrialKey, Trial]) -> int:
     """Count the trials of the final evaluation that are not on record."""
-    wanted = len(suite) * (config.held_out_samples + 1)
-    return wanted - sum(key.phase.startswith("eval/after/") for key in recorded)
+    last = config.sft_steps + config.grpo_steps
+    done = sum(key.phase.startswith("eval/after/") and key.step == last for key in recorded)
+    return len(suite) * (config.held_out_samples + 1) - done
 
 
-def _summary(config: RunConfig, learner: Learner) -> str:
+def _summary(config: RunConfig) -> str:
     code = f"English into Python string expressions ({CODE.name})"
     return (
-        f"{learner.name} learned to turn {code} by {config.sft_steps} steps of SFT on "
+        f"{model_name(config)} learned to turn {code} by {config.sft_steps} steps of SFT on "
         f"demonstrations and up to {config.grpo_steps} steps of GRPO on executed rewards."
     )

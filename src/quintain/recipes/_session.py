@@ -69,6 +69,8 @@ class Session:
     watch: Stopwatch = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.max_seconds is not None and not self.final_s:
+            self.final_s = 0.15 * self.max_seconds  # a guess until the first evaluation is timed
         self.trials = len(self.done)
         self.watch = Stopwatch(
             lambda name, seconds: self.log.append(
@@ -94,9 +96,13 @@ class Session:
             on_trial=self._count,
         )  # fmt: skip
 
-    def budget(self, seconds: float | None) -> Budget:
-        """Return a budget of what is left of the run's trials, and of ``seconds``."""
-        return Budget(max_trials=self.max_trials, max_seconds=seconds, used=self.trials)
+    def budget(self, seconds: float | None, max_trials: int | None = None) -> Budget:
+        """Return a budget of ``seconds`` and of what is left of the run's trials.
+
+        ``max_trials`` stands in for the run's own limit.
+        """
+        limit = self.max_trials if max_trials is None else max_trials
+        return Budget(max_trials=limit, max_seconds=seconds, used=self.trials)
 
     def affords(self, *, trials: int, seconds: float) -> bool:
         """Tell whether that much more fits into the budgets; note the reason when it does not."""

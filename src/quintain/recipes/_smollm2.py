@@ -31,7 +31,7 @@ def smollm2() -> RunConfig:
         grpo_lr=2e-5,
         temperature=1.0,
         held_out_code=258,
-        held_out_maths=60,
+        held_out_maths=36,
         held_out_samples=2,
         probe_every=10,
         probe_tasks=60,

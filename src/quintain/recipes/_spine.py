@@ -38,9 +38,10 @@ async def post_train(
     if at.version == "base":
         began = time.monotonic()
         limit = None if session.max_seconds is None else 0.35 * session.max_seconds
+        half = None if session.max_trials is None else session.max_trials // 2
         await look(
             session, suite, phase="eval/before", samples=config.held_out_samples,
-            temperature=config.temperature, seconds=limit,
+            temperature=config.temperature, seconds=limit, max_trials=half,
         )  # fmt: skip
         session.final_s = time.monotonic() - began
     at = await _sft(config, session, learner, at)
@@ -52,9 +53,11 @@ async def post_train(
     limit = None
     if session.max_seconds is not None:
         limit = max(session.max_seconds - session.watch.elapsed_s, 0.15 * session.max_seconds)
+    if session.stopped:
+        learner.save(at)  # so that a larger budget can go on from here
     learner.publish(at.version)
     await look(
-        session, suite, phase="eval/after", samples=config.held_out_samples,
+        session, suite, phase="eval/after", step=at.steps, samples=config.held_out_samples,
         temperature=config.temperature, seconds=limit,
     )  # fmt: skip
     return at

@@ -1,0 +1,146 @@
+"""Whole runs of the tiny recipe, shortened: real sandboxes, a real model, a real log."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from quintain.errors import UserError
+from quintain.log import done, read_run
+from quintain.recipes import RunResult, execute, prepare, result_json, resume
+from quintain.types import Split
+
+SHORT = (
+    "sft_steps=4", "sft_batch=8", "grpo_steps=4", "grpo_prompts=4", "grpo_samples=4",
+    "held_out_code=12", "held_out_samples=2", "probe_every=2", "probe_tasks=4",
+    "checkpoint_every=2", "levels=2",
+)  # fmt: skip
+EVALUATION = 12 * 3
+PROBES = 3 * 4 * 2
+TRAINING = 4 * 4 * 4
+
+pytestmark = pytest.mark.slow
+
+
+def run(out: Path, **budget: int) -> RunResult:
+    return execute(prepare("tiny", overrides=SHORT, out=out, **budget), quiet=True)
+
+
+def keys(run_dir: Path) -> set[tuple[str, int, str, int]]:
+    return {(k.phase, k.step, k.task_variant, k.sample) for k in done(run_dir)}
+
+
+def test_a_run_records_every_trial_once_and_tells_what_it_found(tmp_path: Path) -> None:
+    result = run(tmp_path / "run")
+    record = read_run(tmp_path / "run")
+    assert len(record.trials) == result.trials == 2 * EVALUATION + PROBES + TRAINING
+    assert record.duplicates == ()
+    assert result.invalid == 0
+    assert result.steps == 4
+    assert result.stopped == ""
+    trained = {t.split for t in record.trials if t.key.phase == "train"}
+    measured = {t.split for t in record.trials if t.key.phase.startswith("eval/")}
+    assert (trained, measured) == ({Split.TRAIN}, {Split.HELD_OUT})
+    assert (tmp_path / "run" / "model" / "config.json").exists()
+    assert "<svg" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_the_json_of_a_result_has_the_promised_shape(tmp_path: Path) -> None:
+    found = json.loads(result_json(run(tmp_path / "run")))
+    for side in ("before", "after"):
+        assert set(found["heldout"][side]) == {"greedy", "sampled", "n"}
+        assert found["heldout"][side]["n"] == 12
+    assert {"delta", "ci95"} <= set(found["paired"])
+    assert {"trials", "invalid", "seconds"} <= set(found)
+    assert "first_step" in found["mismatch"]
+    assert json.loads((tmp_path / "run" / "result.json").read_text()) == found
+
+
+def test_two_runs_of_one_seed_see_the_same_tasks_and_digests(tmp_path: Path) -> None:
+    first, second = run(tmp_path / "a"), run(tmp_path / "b")
+    assert first.digests == second.digests
+    assert {k for k in keys(tmp_path / "a") if k[0].startswith("eval")} == {
+        k for k in keys(tmp_path / "b") if k[0].startswith("eval")
+    }
+    third = execute(prepare("tiny", overrides=SHORT, out=tmp_path / "c", seed=1), quiet=True)
+    assert third.digests["held_out"] != first.digests["held_out"]
+
+
+def test_a_budget_of_trials_is_kept_and_leaves_room_for_the_final_evaluation(
+    tmp_path: Path,
+) -> None:
+    limit = 2 * EVALUATION + PROBES + TRAINING // 2
+    result = run(tmp_path / "run", max_trials=limit)
+    assert result.trials <= limit
+    assert 0 < result.steps < 4
+    assert "budget" in result.stopped
+    assert result.heldout.after.n == 12
+
+
+def test_a_budget_too_small_for_anything_still_ends_with_a_report(tmp_path: Path) -> None:
+    result = run(tmp_path / "run", max_trials=5)
+    assert result.trials <= 5
+    assert result.stopped
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_run_out_of_budget_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    limit = 2 * EVALUATION + PROBES + TRAINING // 2
+    stopped = run(tmp_path / "run", max_trials=limit)
+    before = keys(tmp_path / "run")
+    finished = execute(resume(tmp_path / "run", max_trials=10_000), quiet=True)
+    assert stopped.steps < finished.steps == 4
+    assert before <= keys(tmp_path / "run")
+    assert read_run(tmp_path / "run").duplicates == ()
+
+
+def test_a_finished_run_that_is_resumed_repeats_its_report_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    first = run(tmp_path / "run")
+    again = execute(resume(tmp_path / "run"), quiet=True)
+    assert again.trials == first.trials
+    assert (again.heldout, again.paired) == (first.heldout, first.paired)
+
+
+def test_a_run_is_not_resumed_as_another_recipe(tmp_path: Path) -> None:
+    run(tmp_path / "run", max_trials=5)
+    with pytest.raises(UserError, match="'tiny'"):
+        resume(tmp_path / "run", recipe="smollm2")
+
+
+def test_killed_three_times_and_resumed_no_trial_is_lost_or_made_twice(tmp_path: Path) -> None:
+    """Each life is killed with SIGKILL once it has acknowledged some random number of trials."""
+    run_dir = tmp_path / "run"
+    sets = [word for override in SHORT for word in ("--set", override)]
+    command = [sys.executable, "-m", "quintain", "run", "tiny", "--out", str(run_dir), *sets]
+    acknowledged: set[tuple[str, int, str, int]] = set()
+    draw = random.Random(7)
+    for _ in range(3):
+        life = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wanted = len(acknowledged) + draw.randint(10, 45)
+        while life.poll() is None and _logged(run_dir) < wanted:
+            time.sleep(0.01)  # nothing announces a line in another process's file
+        os.kill(life.pid, signal.SIGKILL)
+        life.wait()
+        found = keys(run_dir)
+        assert acknowledged <= found
+        acknowledged = found
+        command = [sys.executable, "-m", "quintain", "run", "--resume", str(run_dir), "--json"]
+    last = subprocess.run(command, capture_output=True, text=True, check=True)
+    record = read_run(run_dir)
+    assert acknowledged <= keys(run_dir)
+    assert record.duplicates == ()
+    assert len(record.trials) == 2 * EVALUATION + PROBES + TRAINING
+    assert json.loads(last.stdout)["trials"] == len(record.trials)
+
+
+def _logged(run_dir: Path) -> int:
+    segments = (run_dir / "segments").glob("*.log") if run_dir.exists() else ()
+    return sum(segment.read_bytes().count(b'{"type":"trial"') for segment in segments)
