@@ -16,14 +16,16 @@ from quintain.sandbox._native import _sys
 __all__ = ["fetch"]
 
 
-def fetch(box: int, names: list[str], limit: int) -> tuple[dict[str, bytes], list[str]]:
-    """Read the named files below ``work``; return contents, and refusals with their reasons.
+def fetch(
+    box: int, names: list[str], limit: int, below: str = "work"
+) -> tuple[dict[str, bytes], list[str]]:
+    """Read the named files below ``below``; return contents, and refusals with their reasons.
 
     ``limit`` is the most bytes that all of them together may have.
     """
     found: dict[str, bytes] = {}
     refused: list[str] = []
-    work = os.open("work", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=box)
+    work = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=box)
     try:
         for name in names:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
