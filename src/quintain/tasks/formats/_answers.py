@@ -15,6 +15,7 @@ import msgspec
 from quintain.errors import UserError
 from quintain.judge import parse_number
 from quintain.tasks.formats._files import as_row, check_name
+from quintain.tasks.formats._parse import parse
 from quintain.tasks.formats._settle import VERSION, LeftOut
 from quintain.types import AnswerKind, AnswerSpec, Split, Task, WrongAnswer
 
@@ -103,8 +104,8 @@ def cruxeval_output(row: dict[str, object], where: str) -> AnswerDraft | LeftOut
     check_name(read.id, where, "id")
     _filled(read.code, where, "code")
     try:
-        written = repr(ast.literal_eval(read.output))
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        written = repr(ast.literal_eval(_expression(read.output)))
+    except (ValueError, TypeError, RecursionError) as error:
         raise UserError(f"{where}: not a Python literal: {error} - at `$.output`") from error
     return AnswerDraft(
         source=read.id,
@@ -115,6 +116,13 @@ def cruxeval_output(row: dict[str, object], where: str) -> AnswerDraft | LeftOut
         problem=f"{read.code}\nf({read.input})",
         judge=AnswerSpec(kind=AnswerKind.EXACT, expected=written),
     )
+
+
+def _expression(text: str) -> ast.expr:
+    (statement,) = parse(text).body
+    if not isinstance(statement, ast.Expr):
+        raise ValueError("a statement")
+    return statement.value
 
 
 def _filled(text: str, where: str, field: str) -> None:

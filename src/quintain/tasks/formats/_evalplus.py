@@ -15,6 +15,7 @@ import msgspec
 from quintain.errors import UserError
 from quintain.tasks.formats._files import as_row, check_name
 from quintain.tasks.formats._observe import with_contract
+from quintain.tasks.formats._parse import parse
 from quintain.tasks.formats._settle import CodeDraft, LeftOut, encode_args
 
 __all__ = ["humaneval_plus", "mbpp_plus"]
@@ -185,8 +186,8 @@ def _shapes(read: _Row, where: str) -> list[_Shape]:
 def _asserted(read: _Row, where: str) -> list[list[object]]:
     """Return the arguments of each asserted call, in order."""
     try:
-        statements = ast.parse(read.assertion).body
-    except (SyntaxError, ValueError, RecursionError) as error:
+        statements = parse(read.assertion).body
+    except ValueError as error:
         raise UserError(f"{where}: {error} - at `$.assertion`") from error
     found: list[list[object]] = []
     for statement in statements:

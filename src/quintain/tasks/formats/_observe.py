@@ -16,6 +16,7 @@ import msgspec
 from quintain.errors import SandboxError
 from quintain.judge import wire
 from quintain.sandbox import ExecutionStatus, Pool, Program, python_program
+from quintain.tasks.formats._parse import parse
 from quintain.types import Limits
 
 __all__ = ["Observation", "Observations", "observe", "with_contract"]
@@ -59,13 +60,13 @@ def with_contract(source: str, entry: str, contract: str) -> str:
     try:
         found = [
             node
-            for node in ast.parse(source).body
+            for node in parse(source).body
             if isinstance(node, ast.FunctionDef) and node.name == entry
         ]
         body = textwrap.indent(textwrap.dedent(contract.strip("\n")), "    ")
         added = f"\n\n\ndef quintain_contract({ast.unparse(found[-1].args)}):\n{body}\n    pass\n"
-        ast.parse(added)
-    except (SyntaxError, IndexError, RecursionError) as error:
+        parse(added)
+    except (ValueError, IndexError) as error:
         raise ValueError(f"contract of {entry}: {error}") from error
     return source + added
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from quintain.errors import UserError
 from quintain.judge import wire
 from quintain.tasks.formats._observe import Observation, Observations
+from quintain.tasks.formats._parse import parse
 from quintain.types import Case, CasesSpec, Limits, Split, Task, WrongAnswer
 
 __all__ = ["CodeDraft", "LeftOut", "Settled", "encode_args", "settle"]
@@ -161,8 +162,8 @@ def _shown(prompt: str, entry: str) -> frozenset[str]:
         if f"{entry}(" not in bare:
             continue
         try:
-            tree = ast.parse(bare)
-        except (SyntaxError, ValueError, RecursionError):
+            tree = parse(bare)
+        except ValueError:
             continue
         found |= set(_literal_calls(tree, entry))
     return frozenset(found)
