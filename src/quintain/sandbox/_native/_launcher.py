@@ -10,6 +10,7 @@ import contextlib
 import ctypes.util  # noqa: F401  everything must be imported before the template hides paths
 import errno
 import json
+import marshal
 import os
 import select
 import signal
@@ -296,7 +297,7 @@ class Launcher:
         if not message:
             self.replace(slot)
             return
-        report = json.loads(message)
+        report = marshal.loads(message)  # noqa: S302  our own code's, which no program reaches
         if report["event"] == "ready":
             slot.world, slot.pid, slot.proven = (fds[0], fds[1]), report["pid"], True
             if slot.opening is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import json
+import marshal
 import os
 import signal
 import struct
@@ -58,7 +58,7 @@ class Run:
             "warm": not any(name.startswith("PYTHON") for name in request["env"]),
             "argv": request["argv"],
             "build": request["build"],
-            "env": {**environment, **request["env"]},
+            "env": request["env"],
             "files": request["files"],
             "sizes": [len(content) for content in self._contents],
             "loopback": request["loopback"],
@@ -72,7 +72,7 @@ class Run:
         self.group, self.init, self.box = group, init, box
         memory = (self.limits["memory_mib"] << 20) + _ZYGOTE_MEMORY
         group.begin(memory, self.limits["processes"] + _ZYGOTE_PROCESSES)
-        text = json.dumps(self._job).encode()
+        text = marshal.dumps(self._job)
         job = _sys.memfd("job", struct.pack("=I", len(text)) + text + b"".join(self._contents))
         self._contents.clear()
         sent = [job, _stdin_file(self._stdin)]

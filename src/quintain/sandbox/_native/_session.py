@@ -8,7 +8,6 @@ but the services is killed. Orphans are reaped here.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -42,7 +41,7 @@ class Session:
             _slot.offer(self.control, child_fd, box, child)
             report = self._attend(child, child_fd)
             os.close(child_fd)
-            self.control.send(json.dumps(report).encode())
+            _slot.tell(self.control, report)
             self._between()
 
     def _box(self) -> int:

@@ -19,8 +19,8 @@ _HANDED_OVER = (
     "_seccomp",
     "_landlock",
     "_files",
-    "_world",
     "_slot",
+    "_world",
     "_session",
     "_zygote",
 )

@@ -6,6 +6,7 @@ which keeps the interpreter lock: a process that makes them has one thread.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps; no stubs
 import ctypes
 import os
 import platform
@@ -193,13 +194,14 @@ def tiny_init() -> int:
     top = (ctypes.addressof(_STACK) + len(_STACK)) & ~63
     pause = ctypes.cast(_LIBC.pause, ctypes.c_void_p)
     flags = CLONE_VM | CLONE_NEWPID | signal.SIGCHLD
-    previous = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # the plain functions: those of `signal` turn everything into enumerations and back
+    previous = _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     try:
         clone: Callable[..., int] = _LIBC.clone
         pid = clone(pause, ctypes.c_void_p(top), ctypes.c_int(flags), None)
         return _check(pid, "clone init")
     finally:
-        signal.signal(signal.SIGCHLD, previous)
+        _signal.signal(_signal.SIGCHLD, previous)
 
 
 def close_range(first: int, last: int = 0xFFFFFFFF) -> None:

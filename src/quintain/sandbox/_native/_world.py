@@ -7,19 +7,19 @@ privileges to raise come first, seccomp comes last.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps; no stubs
 import atexit
 import builtins
-import json
+import marshal
 import os
 import resource
-import signal
 import socket
 import struct
 import sys
 import threading
 from typing import Any
 
-from quintain.sandbox._native import _files, _landlock, _seccomp, _sys
+from quintain.sandbox._native import _files, _landlock, _seccomp, _slot, _sys
 
 __all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "prepare", "run"]
 
@@ -68,8 +68,8 @@ def enter(
             attach_box(box, uid)
             os.close(box)
             _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, PROC_OPTIONS)
-        message, fds, _, _ = socket.recv_fds(jobs, 16, 5)
-        if not message:
+        fds = _slot.receive(jobs)
+        if not fds:
             os._exit(0)
         header, blobs = _read_job(fds[0])
         for target, fd in enumerate(fds[1:4]):
@@ -89,7 +89,7 @@ def enter(
         _seal(header, config, built)
     except BaseException as error:  # noqa: BLE001  the launcher must hear of anything
         problem = f"{type(error).__name__}: {error}"
-        control.send(json.dumps({"event": "failed", "problem": problem}).encode())
+        _slot.tell(control, {"event": "failed", "problem": problem})
         os._exit(1)
     if header["build"]:
         _build(header["build"], built)
@@ -114,10 +114,9 @@ def attach_box(box: int, uid: int) -> None:
 
 def _read_job(fd: int) -> tuple[dict[str, Any], list[bytes]]:
     """Read the job: its header's length, the header, and the files' contents end to end."""
-    with open(fd, "rb", buffering=0) as file:
-        content = file.readall()
+    content = os.read(fd, os.fstat(fd).st_size)
     (length,) = struct.unpack_from("=I", content)
-    header = json.loads(content[4 : 4 + length])
+    header = marshal.loads(content[4 : 4 + length])  # noqa: S302  from the launcher: ours
     blobs, at = [], 4 + length
     for size in header["sizes"]:
         blobs.append(content[at : at + size])
@@ -167,8 +166,9 @@ def _give_up(uid: int, config: dict[str, Any]) -> None:
     if "no_capabilities" not in config["off"]:
         _sys.drop_capabilities(bounding=config["rootless"])
     _sys.set_dumpable(True)
-    with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
-        file.write("1000")
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    os.write(fd, b"1000")
+    os.close(fd)
 
 
 def _lay_files(names: list[str], blobs: list[bytes]) -> None:
@@ -176,8 +176,11 @@ def _lay_files(names: list[str], blobs: list[bytes]) -> None:
     for name, content in zip(names, blobs, strict=True):
         if "/" in name:
             os.makedirs(os.path.dirname(name), exist_ok=True)  # noqa: PTH103, PTH120
-        with open(name, "wb") as file:  # noqa: PTH123
-            file.write(content)
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        view = memoryview(content)
+        while view:
+            view = view[os.write(fd, view) :]
+        os.close(fd)
 
 
 def _seal(header: dict[str, Any], config: dict[str, Any], kept: int) -> None:
@@ -190,8 +193,8 @@ def _seal(header: dict[str, Any], config: dict[str, Any], kept: int) -> None:
     _sys.close_range(kept + 1)
     if "filter" in config:
         config["filter"].load()
-    os.environ.clear()
-    os.environ.update(header["env"])
+    if header["env"]:
+        os.environ.update(header["env"])
 
 
 def _build(argv: list[str], built: int) -> None:
@@ -220,8 +223,8 @@ def run(start: Start) -> None:
 
 def _execute_program(argv: list[str]) -> None:
     """Become another program, with the signals that it expects."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
     try:
         os.execvp(argv[0], argv)  # noqa: S606
     except OSError as error:
@@ -231,7 +234,7 @@ def _execute_program(argv: list[str]) -> None:
 
 def _run_python(argv: list[str]) -> None:
     """Behave as ``python FILE.py`` does, without starting an interpreter."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     path = os.path.abspath(argv[0])  # noqa: PTH100
     main = type(sys)("__main__")
     main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None)
@@ -239,8 +242,9 @@ def _run_python(argv: list[str]) -> None:
     sys.argv[:], sys.path[0] = argv, os.path.dirname(path)  # noqa: PTH120
     sys.orig_argv[:] = [sys.executable, *argv]
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            source = file.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        source = b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
+        os.close(fd)
     except OSError as error:
         os.write(2, f"python: can't open file {path!r}: {error.strerror}\n".encode())
         os._exit(2)

@@ -135,7 +135,7 @@ class _Slot:
             os.kill(init, signal.SIGKILL)
         os.waitpid(init, 0)
         os.close(init_fd)
-        self.socket.send(json.dumps(report).encode())
+        _slot.tell(self.socket, report)
         return None
 
     def _pooled(self) -> _world.Start | None:
@@ -157,7 +157,7 @@ class _Slot:
                 os.waitpid(-1, 0)
         _sys.umount("/work", _sys.MNT_DETACH)
         _sys.umount("/box", _sys.MNT_DETACH)
-        self.socket.send(json.dumps(report).encode())
+        _slot.tell(self.socket, report)
         return None
 
 
