@@ -106,6 +106,12 @@ def test_generated_tasks_go_through_a_file_and_back(tmp_path: Path) -> None:
     assert list(read_tasks(path)) == tasks
 
 
+def test_a_preview_shows_calls_as_python_writes_them() -> None:
+    shown = task("show", "string_expression@3#1").stdout
+    assert "  judge: 5 cases, 2 s of CPU\n    answer('" in shown
+    assert "tuple" not in shown.partition("judge:")[2]
+
+
 def test_overlap_answers_with_its_exit_code(tmp_path: Path) -> None:
     path = tmp_path / "tasks.jsonl"
     task("generate", f"{FAMILY}@4-6#6", "--out", path)

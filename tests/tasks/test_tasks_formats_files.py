@@ -52,6 +52,20 @@ BROKEN = {
         ),
         "$.judge.entry",
     ),
+    "arguments that are no tuple": (
+        changed(judge={"type": "cases", "entry": "f", "cases": [{"args": "[]", "expected": "1"}]}),
+        "$.judge.cases[0].args",
+    ),
+    "a value that is not in wire form": (
+        changed(
+            judge={
+                "type": "cases",
+                "entry": "f",
+                "cases": [{"args": '{"tuple": []}', "expected": '{"object": 1}'}],
+            }
+        ),
+        "$.judge.cases[0]",
+    ),
     "a family that climbs": (changed(family="../../etc/x"), "$.family"),
     "a line cut short": (LINE[:-9], "not valid JSON"),
     "two rows on a line": (LINE + LINE, "not valid JSON"),

@@ -12,7 +12,7 @@ import click
 from quintain.cli._choose import TASKS_HELP, chosen_family, chosen_tasks
 from quintain.cli._task_import import import_
 from quintain.cli._task_out import deliver, force_option, out_option, wrote
-from quintain.cli._task_text import brief, cut, judge, overlap_lines, prompt
+from quintain.cli._task_text import brief, judge, overlap_lines, preview, prompt
 from quintain.errors import UserError
 
 if TYPE_CHECKING:
@@ -89,8 +89,6 @@ def show(tasks: str, wanted: str, limit: int, split: str, seed: int, as_json: bo
       quintain task show train.jsonl --id 3f2a9c01
     """
     from quintain.codec import encode
-    from quintain.tasks import describe
-    from quintain.view import visible
 
     found = [one for one in _chosen(tasks, split, seed) if one.id.startswith(wanted)]
     if not found:
@@ -98,7 +96,7 @@ def show(tasks: str, wanted: str, limit: int, split: str, seed: int, as_json: bo
             f"{tasks}: no task {wanted!r}", hint=f"quintain task list {tasks} names them"
         )
     for one in found[:limit]:
-        click.echo(encode(one).decode() if as_json else visible(cut(describe(one))))
+        click.echo(encode(one).decode() if as_json else preview(one))
     if len(found) > limit:
         click.echo(f"{len(found) - limit} more; --limit shows them", err=True)
 

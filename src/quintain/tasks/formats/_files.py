@@ -23,7 +23,8 @@ import msgspec
 
 from quintain.codec import decode, encode
 from quintain.errors import UserError
-from quintain.types import CasesSpec, Task
+from quintain.judge import wire
+from quintain.types import Case, CasesSpec, Task
 
 __all__ = ["as_row", "check_name", "read_rows", "read_tasks", "write_atomically", "write_tasks"]
 
@@ -145,6 +146,18 @@ def _check(task: Task, where: str) -> None:
             raise UserError(f"{where}: no cases, so nothing to judge by - at `$.judge.cases`")
         if not task.judge.entry.isidentifier():
             raise UserError(f"{where}: {task.judge.entry!r} is no name - at `$.judge.entry`")
+        for number, case in enumerate(task.judge.cases):
+            _check_case(case, where, f"$.judge.cases[{number}]")
+
+
+def _check_case(case: Case, where: str, field: str) -> None:
+    try:
+        args = wire.decode(case.args)
+        wire.decode(case.expected)
+    except wire.WireError as error:
+        raise UserError(f"{where}: {error} - at `{field}`") from error
+    if type(args) is not tuple:
+        raise UserError(f"{where}: a {type(args).__name__}, not a tuple - at `{field}.args`")
 
 
 def write_tasks(path: Path, tasks: Iterable[Task], *, replace: bool = False) -> int:
