@@ -49,6 +49,8 @@ class RunConfig(Noun, frozen=True, kw_only=True):
     """Share of demonstrations that show a known-wrong answer: leaves reinforcement something to
     sharpen, as a supervised model with clean data on an easy family would not."""
     grpo_steps: int
+    batch_size: int
+    """Completions that the sampler draws at once."""
     grpo_prompts: int
     """Tasks a step."""
     grpo_samples: int
@@ -79,6 +81,7 @@ _AT_LEAST_ONE = (
     "sandboxes",
     "levels",
     "sft_batch",
+    "batch_size",
     "grpo_prompts",
     "held_out_code",
     "held_out_samples",

@@ -74,11 +74,6 @@ class Learner:
         """Sampler of the weights last published."""
         return self._local.sampler
 
-    @property
-    def batch_size(self) -> int:
-        """Return how many completions the sampler draws at once."""
-        return self._local.sampler.batch_size
-
     def interface(self, task: Task) -> Interface:
         """Return how a task is framed for this model."""
         return self.interfaces[task.family]
@@ -165,6 +160,7 @@ def open_learner(config: RunConfig, run_dir: Path) -> Learner:
         name=config.recipe,
         version="base",
         bf16=config.precision is Precision.BF16,
+        batch_size=config.batch_size,
     )
     position = Position(curriculum=first_state(config))
     checkpoints = run_dir / "checkpoints"

@@ -71,7 +71,7 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
                     interface=learner.interface,
                     done=recorded,
                     progress=progress,
-                    capacity=Capacity(sampling=learner.batch_size, judging=2 * config.sandboxes),
+                    capacity=Capacity(sampling=config.batch_size, judging=2 * config.sandboxes),
                     max_trials=plan.max_trials,
                     max_seconds=None if plan.max_minutes is None else 60 * plan.max_minutes,
                     final_trials=_missing(config, suite, recorded),

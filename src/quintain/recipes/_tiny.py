@@ -25,6 +25,7 @@ def tiny() -> RunConfig:
         sft_lr=3e-3,
         sft_wrong_share=0.4,
         grpo_steps=40,
+        batch_size=256,
         grpo_prompts=16,
         grpo_samples=16,
         grpo_lr=1e-4,
