@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes.util  # noqa: F401  everything must be imported before the template hides paths
 import errno
-import json
 import marshal
 import os
 import select
@@ -112,11 +111,11 @@ class Launcher:
             "no_memory_cgroup": not self.cgroups.walls["cgroup_memory"],
         }
         with contextlib.suppress(BrokenPipeError):
-            self.zygote.control.send(json.dumps(settings).encode())
+            self.zygote.control.send(marshal.dumps(settings))
         answer = self.zygote.control.recv(1 << 16)
         if not answer:
             raise OSError(f"the zygote did not start: {self.zygote.complaint()}")
-        self.prepared = json.loads(answer)
+        self.prepared = marshal.loads(answer)  # noqa: S302  our own code's
         for index in range(self.config["slots"]):
             self.add_slot(index)
         self.poll.register(self.caller, select.EPOLLIN)
@@ -138,7 +137,7 @@ class Launcher:
         (ours, theirs), (jobs, their_jobs) = pairs
         joins = group.join_fds()
         uid = 1000 if self.rootless else 1000 + index
-        request = json.dumps({"uid": uid, "session": session}).encode()
+        request = marshal.dumps({"uid": uid, "session": session})
         handed = [theirs.fileno(), their_jobs.fileno(), *joins]
         socket.send_fds(self.zygote.control, [request], handed)
         theirs.close()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import platform
+import os
 import struct
 
 __all__ = ["BASE", "FINAL", "UNCOUNTED", "Filter", "build"]
@@ -173,7 +173,7 @@ def _socket_checks() -> bytes:
 
 def build(names: tuple[str, ...], machine: str | None = None) -> bytes:
     """Return the BPF program that denies the named calls on this architecture."""
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     column = 0 if machine == "x86_64" else 1
     code = _op(_LD, _ARCH) + _op(_JEQ, _AUDIT_ARCH[machine], 1, 0) + _op(_RET, _KILL)
     code += _op(_LD, _NR)

@@ -7,14 +7,15 @@ but the services is killed. Orphans are reaped here.
 
 from __future__ import annotations
 
-import contextlib
+import _socket
 import os
 import select
-import signal
-import socket
-from typing import Any
 
 from quintain.sandbox._native import _slot, _world
+
+TYPE_CHECKING = False  # `typing` stays out of the zygote
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Session"]
 
@@ -25,7 +26,7 @@ class Session:
     """The loop of a session's slot zygote."""
 
     def __init__(
-        self, control: socket.socket, jobs: socket.socket, uid: int, config: dict[str, Any]
+        self, control: _socket.socket, jobs: _socket.socket, uid: int, config: dict[str, Any]
     ) -> None:
         self.control, self.jobs, self.uid, self.config = control, jobs, uid, config
         self.services: set[int] = set()
@@ -77,8 +78,7 @@ class Session:
             return True
         if verb == "stop" and int(number) in self.services:
             self.services.discard(int(number))
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(number), signal.SIGKILL)
+            _slot.kill(-int(number))
         return False
 
     def _between(self) -> None:
@@ -99,8 +99,7 @@ class Session:
             if not found:
                 return
             for pid in found:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                _slot.kill(pid)
             self._reap(-1)
 
     def _is_service(self, pid: int) -> bool:
@@ -111,13 +110,15 @@ class Session:
 
     def _reap(self, spared: int) -> None:
         """Read the ends of all children but one."""
-        with contextlib.suppress(ChildProcessError):
-            while True:
+        while True:
+            try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if ended is None or ended.si_pid == spared:
-                    return
-                os.waitpid(ended.si_pid, 0)
-                self.services.discard(ended.si_pid)
+            except ChildProcessError:
+                return
+            if ended is None or ended.si_pid == spared:
+                return
+            os.waitpid(ended.si_pid, 0)
+            self.services.discard(ended.si_pid)
 
 
 def _pids() -> list[int]:

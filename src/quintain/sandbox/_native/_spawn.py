@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import json
+import marshal
 import os
 import signal
 import socket
@@ -35,14 +35,14 @@ _SPACES = (
 )
 
 _BOOT = """\
-import json, os, sys
+import marshal, os, sys
 def load():
     package = "quintain.sandbox._native"
     for name in ("quintain", "quintain.sandbox", package):
         sys.modules[name] = type(sys)(name)
         sys.modules[name].__path__ = []
-    with open(4, "rb") as file:
-        sources = json.load(file)
+    sources = marshal.loads(os.read(4, os.fstat(4).st_size))
+    os.close(4)
     for name, source in sources.items():
         module = type(sys)(f"{package}.{name}")
         sys.modules[module.__name__] = module
@@ -101,7 +101,7 @@ def spawn(
     os.close(nothing)
     errors, stderr = os.pipe()
     mapped, tell = os.pipe()
-    source = _sys.memfd("zygote", json.dumps(_sources()).encode())
+    source = _sys.memfd("zygote", marshal.dumps(_sources()))
     pid = _sys.clone3(_SPACES & ~_sys.CLONE_NEWNET if share_net else _SPACES)
     if pid == 0:
         _become_zygote(root, interpreter, mapped, [stdin, stderr, stderr, theirs.fileno(), source])

@@ -9,10 +9,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # what `signal` wraps; no stubs
 import ctypes
 import os
-import platform
-import signal
 import struct
-from collections.abc import Callable
 
 __all__ = [
     "CLONE_NEWIPC",
@@ -80,7 +77,7 @@ _AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
 _OPEN_TREE_CLONE = 1
 
-_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}[platform.machine()]
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}[os.uname().machine]
 _OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT = 428, 429, 430, 431, 432
 _CLONE3, _CLOSE_RANGE, _OPENAT2, _MOUNT_SETATTR = 435, 436, 437, 442
 
@@ -178,7 +175,7 @@ def clone3(flags: int) -> int:
 
     The C library does not notice: the child must execute another program soon.
     """
-    args = struct.pack("=11Q", flags, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, 0)
+    args = struct.pack("=11Q", flags, 0, 0, 0, _signal.SIGCHLD, 0, 0, 0, 0, 0, 0)
     return syscall(_CLONE3, args, len(args), what=f"clone3 {flags:#x}")
 
 
@@ -193,12 +190,11 @@ def tiny_init() -> int:
     """
     top = (ctypes.addressof(_STACK) + len(_STACK)) & ~63
     pause = ctypes.cast(_LIBC.pause, ctypes.c_void_p)
-    flags = CLONE_VM | CLONE_NEWPID | signal.SIGCHLD
+    flags = CLONE_VM | CLONE_NEWPID | _signal.SIGCHLD
     # the plain functions: those of `signal` turn everything into enumerations and back
     previous = _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)
     try:
-        clone: Callable[..., int] = _LIBC.clone
-        pid = clone(pause, ctypes.c_void_p(top), ctypes.c_int(flags), None)
+        pid: int = _LIBC.clone(pause, ctypes.c_void_p(top), ctypes.c_int(flags), None)
         return _check(pid, "clone init")
     finally:
         _signal.signal(_signal.SIGCHLD, previous)
@@ -271,9 +267,10 @@ def bounding_set_drop() -> None:
 
 def loopback_up() -> None:
     """Bring up the loopback device of this net namespace."""
+    import _socket
     import fcntl
-    import socket
 
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        # SIOCSIFFLAGS with IFF_UP | IFF_RUNNING
-        fcntl.ioctl(control, 0x8914, struct.pack("16sh14x", b"lo", 0x41))
+    control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    # SIOCSIFFLAGS with IFF_UP | IFF_RUNNING
+    fcntl.ioctl(control.fileno(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))
+    control.close()

@@ -21,10 +21,11 @@ def tree_usage(handle: int, enough: int) -> tuple[float, int]:
     Up to ``enough`` bytes, memory counts once for each process that maps it, which is quick and
     too much; beyond it, shared memory is shared out among those who map it.
     """
-    pid = _pid(handle)
-    zygote = _stat(pid)[1] if pid > 0 else 0
+    pid, zygote = _pid(handle), 0
+    with contextlib.suppress(OSError):
+        zygote = _stat(pid)[1]
     if zygote <= 1:
-        return 0.0, 0
+        return 0.0, 0  # it has just ended
     cpu, held, seen, pending = 0.0, 0, list[int](), _children(zygote)
     while pending:
         pid = pending.pop()

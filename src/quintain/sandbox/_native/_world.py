@@ -8,18 +8,20 @@ privileges to raise come first, seccomp comes last.
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # what `signal` wraps; no stubs
+import _socket
 import atexit
 import builtins
 import marshal
 import os
 import resource
-import socket
 import struct
 import sys
-import threading
-from typing import Any
 
 from quintain.sandbox._native import _files, _landlock, _seccomp, _slot, _sys
+
+TYPE_CHECKING = False  # `typing` stays out of the zygote
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "prepare", "run"]
 
@@ -51,7 +53,7 @@ def prepare(config: dict[str, Any]) -> None:
 
 
 def enter(
-    control: socket.socket, jobs: socket.socket, box: int, uid: int, config: dict[str, Any]
+    control: _socket.socket, jobs: _socket.socket, box: int, uid: int, config: dict[str, Any]
 ) -> Start:
     """Make the world around this process, take its job, and give up every privilege.
 
@@ -68,7 +70,7 @@ def enter(
             attach_box(box, uid)
             os.close(box)
             _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, PROC_OPTIONS)
-        fds = _slot.receive(jobs)
+        _, fds = _slot.receive(jobs)
         if not fds:
             os._exit(0)
         header, blobs = _read_job(fds[0])
@@ -279,7 +281,8 @@ def _finish(code: int) -> None:
     Modules are not torn down: it would touch every page that the fork shares with the zygote.
     """
     try:
-        threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter itself calls
+        if threading := sys.modules.get("threading"):
+            threading._shutdown()  # what the interpreter itself calls
         atexit._run_exitfuncs()
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  as above

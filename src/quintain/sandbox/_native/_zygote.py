@@ -9,17 +9,18 @@ the program itself is read by the forked process alone (`_world`).
 
 from __future__ import annotations
 
-import contextlib
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps; no stubs
+import _socket
 import ctypes
 import gc
-import importlib
-import json
+import marshal
 import os
-import signal
-import socket
-from typing import Any
 
 from quintain.sandbox._native import _seccomp, _session, _slot, _sys, _world
+
+TYPE_CHECKING = False  # `typing` stays out of the zygote
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["main"]
 
@@ -29,29 +30,30 @@ _PROC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
 
 def main(control_fd: int) -> _world.Start:
     """Prepare this interpreter, then make one slot zygote for each request."""
-    _sys.set_pdeathsig(signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # slots that end are reaped by the kernel
-    control = socket.socket(fileno=control_fd)
-    control.set_inheritable(False)
-    config: dict[str, Any] = json.loads(control.recv(1 << 16))
+    _sys.set_pdeathsig(_signal.SIGKILL)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # slots that end are reaped by the kernel
+    control = _socket.socket(fileno=control_fd)
+    os.set_inheritable(control_fd, False)
+    config: dict[str, Any] = marshal.loads(control.recv(1 << 16))  # noqa: S302  from the launcher, which is ours
     if config["hostname"]:
-        socket.sethostname(config["hostname"])
+        _socket.sethostname(config["hostname"])
     problem = _preload(config["preload"])
     _harden(config)
     _world.prepare(config)
     gc.collect()
     gc.freeze()
-    control.send(json.dumps({"problem": problem, "threads": _threads()}).encode())
+    _slot.tell(control, {"problem": problem, "threads": _threads()})
     while True:
-        message, fds, _, _ = socket.recv_fds(control, 4096, 8)
+        message, fds = _slot.receive(control)
         if not message:
             os._exit(0)
         flags = _DETACHED | (_sys.CLONE_NEWUSER if config["rootless"] else 0)
         if _sys.clone3(flags) == 0:
             ctypes.pythonapi.PyOS_AfterFork_Child()
             control.close()
-            return _Slot(config, json.loads(message), fds).serve()
+            request = marshal.loads(message)  # noqa: S302  as above
+            return _Slot(config, request, fds).serve()
         for fd in fds:
             os.close(fd)
 
@@ -59,7 +61,7 @@ def main(control_fd: int) -> _world.Start:
 def _preload(names: list[str]) -> str:
     for name in names:
         try:
-            importlib.import_module(name)
+            __import__(name)
         except BaseException as error:  # noqa: BLE001  an import may raise anything
             return f"import {name}: {type(error).__name__}: {error}"
     return ""
@@ -83,12 +85,14 @@ def _harden(config: dict[str, Any]) -> None:
 class _Slot:
     """Makes one world after another, and keeps one in stock."""
 
-    def __init__(self, config: dict[str, Any], request: dict[str, Any], fds: list[int]) -> None:
-        _sys.set_pdeathsig(signal.SIGKILL)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    def __init__(
+        self, config: dict[str, Any], request: dict[str, Any], fds: tuple[int, ...]
+    ) -> None:
+        _sys.set_pdeathsig(_signal.SIGKILL)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         self.config = config
         self.uid: int = request["uid"]
-        self.socket, self.jobs = socket.socket(fileno=fds[0]), socket.socket(fileno=fds[1])
+        self.socket, self.jobs = _socket.socket(fileno=fds[0]), _socket.socket(fileno=fds[1])
         self.session: bool = request["session"]
         if config["rootless"]:
             _map_self(self.uid)
@@ -131,8 +135,7 @@ class _Slot:
         _slot.offer(self.socket, init_fd, box)
         os.close(box)
         report = _slot.await_end(child)
-        with contextlib.suppress(ProcessLookupError):  # the launcher may have killed it
-            os.kill(init, signal.SIGKILL)
+        _slot.kill(init)
         os.waitpid(init, 0)
         os.close(init_fd)
         _slot.tell(self.socket, report)
@@ -150,15 +153,21 @@ class _Slot:
         os.close(box)
         os.close(child_fd)
         report = _slot.await_end(child)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)  # as pid 1: everything in the namespace but this
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                os.waitpid(-1, 0)
+        _kill_all()
         _sys.umount("/work", _sys.MNT_DETACH)
         _sys.umount("/box", _sys.MNT_DETACH)
         _slot.tell(self.socket, report)
         return None
+
+
+def _kill_all() -> None:
+    """As pid 1: end everything in the namespace but this process."""
+    _slot.kill(-1)
+    try:
+        while True:
+            os.waitpid(-1, 0)
+    except ChildProcessError:
+        return
 
 
 def _map_self(uid: int) -> None:
