@@ -8,7 +8,11 @@ import traceback
 import click
 
 from quintain import __version__
+from quintain.cli._doctor import doctor
+from quintain.cli._image import image
 from quintain.cli._run import run
+from quintain.cli._sandbox import sandbox
+from quintain.cli._task import task
 from quintain.cli._trial import trial
 from quintain.errors import BoundaryError, UserError
 
@@ -25,11 +29,12 @@ def _quintain() -> None:
       quintain run tiny                    train a 1 M-parameter model from nothing, in minutes
       quintain run smollm2 --out demo      the whole path on a real language model
       quintain trial list demo             what was tried, and what came of it
+      quintain doctor                      what this host can isolate, and what is missing
     """
 
 
-_quintain.add_command(run)
-_quintain.add_command(trial)
+for _command in (run, trial, task, doctor, sandbox, image):
+    _quintain.add_command(_command)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quintain.cli._walls import walls
 from quintain.errors import UserError
 
 if TYPE_CHECKING:
@@ -159,12 +160,7 @@ def _lines(found: Recorded) -> Iterator[str]:
     yield f"judge {one.verdict.judge.name} {one.verdict.judge.digest}"
     yield f"gold: {visible(task.gold)}"
     if found.isolation is not None:
-        missing = [wall for wall, stood in found.isolation.walls.items() if not stood]
-        walls = f"all but {', '.join(missing)}" if missing else "all"
-        yield (
-            f"isolation: {found.isolation.backend}, {found.isolation.freshness.value}, "
-            f"walls: {walls}"
-        )
+        yield f"isolation: {walls(found.isolation)}"
     costs = one.costs
     yield (
         f"costs: {costs.prompt_tokens} + {costs.sampled_tokens} tokens, sampling "
