@@ -81,7 +81,7 @@ td.iv { min-width: 190px; width: 34%; padding-right: 0; vertical-align: middle; 
 .axis span:last-child { transform: translateX(-100%); }
 table.heat { border-collapse: separate; border-spacing: 3px; table-layout: fixed; }
 table.heat th, table.heat td { border: 0; padding: 7px 2px; text-align: center; }
-table.heat th:first-child { width: 92px; text-align: left; overflow-wrap: anywhere;
+table.heat th:first-child { width: 138px; text-align: left; overflow-wrap: anywhere;
                             padding-right: 6px; }
 table.heat th { vertical-align: middle; font-size: 12.5px; line-height: 1.25; }
 table.heat td { border-radius: 5px; font-size: 13px; line-height: 1.25; background: var(--code); }

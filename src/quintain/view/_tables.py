@@ -91,7 +91,7 @@ def heat_maps(cells: Sequence[LevelCell]) -> str:
         ("After", lambda cell: (percent0(cell.after), _tint("blue", cell.after))),
         ("Difference, points", _difference),
     )
-    width = 100 + 36 * len({cell.level for cell in cells})
+    width = 170 + 52 * len({cell.level for cell in cells})
     return (
         f'<div class="grid" style="grid-template-columns:'
         f'repeat(auto-fit,minmax(min(100%,{width}px),1fr))">'
