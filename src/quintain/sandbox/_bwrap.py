@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -38,16 +39,28 @@ from quintain.types import Freshness, IsolationReport, Limits
 
 __all__ = ["KNOWN_FAILURES", "BwrapPool", "available", "open_bwrap_pool", "seccomp_file"]
 
+_AS_ROOT = "started as root, its world runs as the host's root without capabilities: use native"
+
 KNOWN_FAILURES = {
     "a_million_files": "the working directory is the host's: inodes are not limited",
     "filling_the_disk": "the working directory is the host's: only single files are limited",
+    "shared_memory_is_a_sized_disk": "a file that is too large is the program's own error",
+    "a_tree_thousands_deep": "inodes are not limited, and cleaning up takes the host's time",
     "memory_is_summed_over_children": "without control groups memory is limited for each process",
-    "memory_limit": "an allocation that fails is the program's error, not a limit's",
+    "touching_all_memory": "without control groups a refused allocation is the program's error",
+    "anonymous_files_are_charged": "without control groups nothing counts them",
     "processor_time_is_summed": "without control groups processor time is limited for each process",
-    "process_limit": "without control groups a refused fork is the program's error",
-    "landlock": "bubblewrap raises no Landlock wall",
+    "spinning": "without control groups the processor limit is whole seconds",
+    "forks_are_counted": "the limit holds; without control groups the status does not name it",
+    "fork_bomb": "as above",
+    "threads_are_counted": "as above",
+    "kernel_settings_cannot_be_written": _AS_ROOT,
+    "the_supervisor_cannot_be_looked_into": "the world's init is bubblewrap, with the same user id",
+    "keys_and_rare_sockets_are_closed": _AS_ROOT,
+    "no_terminal_to_type_into": "bubblewrap makes a /dev/console, and devpts of the world's own",
+    "listening": "bubblewrap raises no Landlock wall",
 }
-"""What the backend does not hold, or names differently, and why."""
+"""Attacks that it does not hold, or whose end it names differently, and why."""
 
 _STANDING = (
     "user_namespace",
@@ -128,8 +141,12 @@ class BwrapPool:
         async with self._limiter:
             group = self._free.pop()
             try:
-                with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
+                work = tempfile.mkdtemp(prefix="quintain-")
+                try:
                     return await self._run(program, limits, group, work)
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await _remove(work)
             finally:
                 self._free.append(group)
 
@@ -141,18 +158,15 @@ class BwrapPool:
         with seccomp_file() as filter_fd, tempfile.TemporaryFile() as stdin:
             stdin.write(program.stdin)
             stdin.seek(0)
-            joins = group.join_fds()
-            argv = _command(program, limits, work, filter_fd, joins)
+            argv = _command(program, limits, work, filter_fd, group.join_paths())
             process = subprocess.Popen(  # noqa: ASYNC220  a vfork and an exec
                 argv,
-                pass_fds=[filter_fd, *joins],
+                pass_fds=[filter_fd],
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=world_environment({}),
             )
-            for fd in joins:
-                os.close(fd)
             run = _Run(process, limits, group)
             await run.watch()
         return run.execution(self.isolation, program, work)
@@ -217,7 +231,8 @@ class _Run:
 
     def _kill(self, reason: str) -> None:
         self._killed = self._killed or reason
-        os.kill(self._process.pid, signal.SIGKILL)  # not reaped before the watch ends
+        if self._process.returncode is None:  # it may have ended with output in the pipe
+            os.kill(self._process.pid, signal.SIGKILL)
 
     def execution(self, isolation: IsolationReport, program: Program, work: str) -> Execution:
         """Describe what it did."""
@@ -266,6 +281,12 @@ class _Run:
         )
 
 
+async def _remove(folder: str) -> None:
+    """Remove a tree of any depth and with any modes, which Python's own function cannot."""
+    await anyio.run_process(["chmod", "-R", "u+rwX", folder], check=False, stderr=None)
+    await anyio.run_process(["rm", "-rf", "--one-file-system", folder], check=False, stderr=None)
+
+
 def _reap(process: subprocess.Popen[bytes]) -> tuple[int, int, resource.struct_rusage]:
     """Wait for it with its resource usage; what it started dies with it."""
     found = os.wait4(process.pid, 0)
@@ -293,10 +314,10 @@ def _lay(work: str, program: Program) -> None:
 
 
 def _command(
-    program: Program, limits: Limits, work: str, filter_fd: int, joins: list[int]
+    program: Program, limits: Limits, work: str, filter_fd: int, joins: list[str]
 ) -> list[str]:
     """Enter the control groups, set the limits, raise the walls, run the program."""
-    enter = "".join(f"echo 0 > /proc/self/fd/{fd}; " for fd in joins) + 'exec "$@"'
+    enter = "".join(f"echo 0 > {shlex.quote(path)}; " for path in joins) + 'exec "$@"'
     argv = ["sh", "-c", enter, "sh", "prlimit", "--core=0", f"--cpu={int(limits.cpu_s) + 2}"]
     argv += [f"--fsize={limits.disk_mib << 20}", f"--nofile={limits.open_files}"]
     argv += [f"--nproc={limits.processes + 8}"]

@@ -109,6 +109,10 @@ class SlotGroup:
         flags = os.O_WRONLY | os.O_CLOEXEC
         return [os.open(path / "cgroup.procs", flags) for path in set(self._paths.values())]
 
+    def join_paths(self) -> list[str]:
+        """List the files through which a process enters the groups by writing ``0``."""
+        return [str(path / "cgroup.procs") for path in set(self._paths.values())]
+
     @property
     def counts_cpu(self) -> bool:
         """Whether processor time is counted for the whole slot."""
