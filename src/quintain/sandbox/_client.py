@@ -27,6 +27,8 @@ from quintain.sandbox._types import (
     Execution,
     ExecutionStatus,
     Program,
+    SecurityEvent,
+    SecurityEventKind,
 )
 from quintain.sandbox._validate import check_program
 from quintain.sandbox._wire import Header, Reader, frame
@@ -96,7 +98,7 @@ class NativePool:
             backend="native",
             freshness=self.isolation.freshness,
             walls=header["walls"],
-            notes=_notes(header["walls"]),
+            notes=(*_notes(header["walls"]), *_cold(prepared["threads"])),
         )
 
     def check(self, require: Collection[str]) -> None:
@@ -193,6 +195,10 @@ class NativePool:
             contention=Contention(run_delay_s=header["run_delay_s"], load_1m=header["load_1m"]),
             isolation=self.isolation,
             note=header["note"],
+            events=tuple(
+                SecurityEvent(kind=SecurityEventKind(kind), detail=detail)
+                for kind, detail in header["events"]
+            ),
         )
 
     async def listen(self) -> None:
@@ -276,6 +282,12 @@ def _request(
 
 def _notes(walls: dict[str, bool]) -> tuple[str, ...]:
     return tuple(_hints.STAND_INS[name] for name in _hints.STAND_INS if not walls[name])
+
+
+def _cold(threads: int) -> tuple[str, ...]:
+    if threads == 1:
+        return ()
+    return (f"zygote: preloading left {threads} threads, so every program starts cold",)
 
 
 async def start_launcher(

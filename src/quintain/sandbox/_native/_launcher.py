@@ -197,7 +197,10 @@ class Launcher:
     def on_request(self, header: Header, blobs: list[bytes]) -> None:
         if header["op"] == "execute":
             sampled = "sampling" not in self.config["off"]
-            self.queue.append(Run(header, blobs, self.environment, sampled))
+            run = Run(header, blobs, self.environment, sampled)
+            if self.prepared["threads"] != 1:
+                run.start_cold()  # a fork would lose the threads and keep their locks
+            self.queue.append(run)
         elif header["op"] == "open":
             self.open_session(header["id"])
         elif header["op"] == "close":

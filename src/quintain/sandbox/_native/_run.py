@@ -65,6 +65,10 @@ class Run:
             "limits": self.limits,
         }
 
+    def start_cold(self) -> None:
+        """Execute an interpreter instead of going on in the zygote's."""
+        self._job["warm"] = False
+
     # --- start -------------------------------------------------------------------------------
 
     def start(self, group: SlotGroup, init: int, box: int) -> list[int]:
@@ -183,6 +187,7 @@ class Run:
             "run_delay_s": delay,
             "load_1m": os.getloadavg()[0],
             "note": self._note(refused),
+            "events": self._events(refused, number, oom_kills),
         }
         return header, [bytes(self.outputs[1]), bytes(self.outputs[2]), *files.values()]
 
@@ -191,6 +196,18 @@ class Run:
         if self.killed:
             notes.insert(0, f"killed at its {self.killed} limit")
         return "; ".join(notes)
+
+    def _events(
+        self, refused: list[str], number: int | None, oom_kills: int
+    ) -> list[tuple[str, str]]:
+        events = [("refused_output", text) for text in refused]
+        if self.killed and self.killed != "cancel":
+            events.append(("limit_kill", self.killed))
+        if oom_kills:
+            events.append(("limit_kill", "memory"))
+        if number == signal.SIGSYS:
+            events.append(("denied_call", "a system call of another ABI"))
+        return events
 
     def _drain_rest(self) -> None:
         """Read what the pipes still hold; nobody can write any more."""
