@@ -20,6 +20,7 @@ import anyio
 import quintain
 from quintain.errors import SandboxError, UserError
 from quintain.sandbox import _hints
+from quintain.sandbox._root import HOST_ROOT, Root, bind_points
 from quintain.sandbox._session import Session
 from quintain.sandbox._types import (
     DEFAULT_LIMITS,
@@ -61,7 +62,9 @@ class NativePool:
         connection: socket.socket,
         log: int,
         freshness: Freshness,
+        root: Root,
     ) -> None:
+        self._drift = root.drift
         self._process, self._connection, self._log = process, connection, log
         self._reader, self._lock = Reader(), anyio.Lock()
         self._waiting: dict[int, _Waiting] = {}
@@ -98,7 +101,7 @@ class NativePool:
             backend="native",
             freshness=self.isolation.freshness,
             walls=header["walls"],
-            notes=(*_notes(header["walls"]), *_cold(prepared["threads"])),
+            notes=(*_notes(header["walls"]), *_cold(prepared["threads"]), *self._drift),
         )
 
     def check(self, require: Collection[str]) -> None:
@@ -296,6 +299,7 @@ async def start_launcher(
     preload: tuple[str, ...] = (),
     freshness: Freshness = Freshness.FRESH,
     off: Collection[str] = (),
+    root: Root = HOST_ROOT,
 ) -> NativePool:
     """Execute a launcher and wait until its worlds are ready.
 
@@ -303,6 +307,12 @@ async def start_launcher(
     """
     if sys.platform != "linux":
         raise UserError("the native sandbox needs Linux", hint="run on Linux, or in a Linux VM")
+    if not root.host:
+        raise UserError(
+            f"image {root.digest}: a root of its own cannot be mounted by the native sandbox",
+            hint="build the image on the base `host`",
+        )
+    layers = bind_points(root.layers)
     ours, theirs = socket.socketpair()
     log = os.memfd_create("launcher", os.MFD_CLOEXEC)
     process = subprocess.Popen(  # noqa: ASYNC220  a vfork and an exec: about a millisecond
@@ -316,12 +326,14 @@ async def start_launcher(
     )
     theirs.close()
     ours.setblocking(False)
-    pool = NativePool(process, ours, log, freshness)
+    pool = NativePool(process, ours, log, freshness, root)
     try:
         await pool.connect(
             {
                 "interpreter": [sys.executable, sys.prefix, sys.base_prefix],
                 "hidden": [str(_PACKAGE)],
+                "layers": [list(pair) for pair in layers],
+                "env": dict(root.env),
                 "slots": slots or os.cpu_count() or 1,
                 "preload": list(preload),
                 "pooled": freshness is Freshness.POOLED,

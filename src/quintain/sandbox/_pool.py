@@ -13,6 +13,7 @@ import anyio
 
 from quintain.errors import UserError
 from quintain.sandbox._client import NativePool, start_launcher
+from quintain.sandbox._root import HOST_ROOT, Root
 from quintain.sandbox._session import SessionPool
 from quintain.sandbox._types import DEFAULT_LIMITS, Execution, Program
 from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
@@ -28,13 +29,15 @@ async def open_pool(
     require: Collection[str] = DEFAULT_WALLS,
     preload: tuple[str, ...] = (),
     freshness: Freshness = Freshness.FRESH,
+    root: Root = HOST_ROOT,
 ) -> AsyncIterator[SessionPool]:
     """Keep worlds ready for many programs.
 
     ``slots`` is how many run at once (None: one a core); more may be awaited, they queue.
     ``preload`` names modules that the warm interpreter imports, which programs then get for
-    nothing. ``freshness`` is how much is new for each execution. Raises `UserError` when the
-    host cannot raise a wall in ``require``, saying how it could.
+    nothing. ``freshness`` is how much is new for each execution, ``root`` the image that
+    worlds are made from. Raises `UserError` when the host cannot raise a wall in ``require``,
+    saying how it could, and for a root that is not laid over the host.
     """
     unknown = sorted(set(require) - set(ALL_WALLS))
     if unknown:
@@ -42,7 +45,7 @@ async def open_pool(
             f"require: no wall is called {', '.join(unknown)}",
             hint=f"the walls are {', '.join(ALL_WALLS)}",
         )
-    async with opened(slots, preload, freshness, require) as pool:
+    async with opened(slots, preload, freshness, require, root=root) as pool:
         yield pool
 
 
@@ -53,9 +56,12 @@ async def opened(
     freshness: Freshness,
     require: Collection[str],
     off: Collection[str] = (),
+    root: Root = HOST_ROOT,
 ) -> AsyncIterator[NativePool]:
     """Open a native pool, for tests of the walls also without the walls named in ``off``."""
-    pool = await start_launcher(slots=slots, preload=preload, freshness=freshness, off=off)
+    pool = await start_launcher(
+        slots=slots, preload=preload, freshness=freshness, off=off, root=root
+    )
     failure: BaseException | None = None
     try:
         pool.check(require)

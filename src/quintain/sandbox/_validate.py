@@ -36,6 +36,10 @@ def check_program(program: Program, limits: Limits) -> None:
 def _no_nul(field: str, text: str) -> None:
     if "\0" in text:
         raise UserError(f"{field}: {text!r} holds a NUL character")
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise UserError(f"{field}: {text!r} cannot be written as bytes") from error
 
 
 def _beneath(field: str, path: str) -> None:

@@ -84,7 +84,7 @@ class Launcher:
         """Groups whose last processes are about to die."""
         self.poll = select.epoll()
         self.interpreter = Interpreter(*config["interpreter"])
-        self.environment = base_environment(self.interpreter)
+        self.environment = {**base_environment(self.interpreter), **config["env"]}
 
     # --- opening -----------------------------------------------------------------------------
 
@@ -93,11 +93,14 @@ class Launcher:
         off = self.config["off"]
         self.cgroups = Cgroups(off)
         self.rootless = not _enter_own_mounts()
-        root = build(self.interpreter, self.config["hidden"], "read_only_root" not in off)
+        layers = [(source, target) for source, target in self.config["layers"]]
+        root = build(
+            self.interpreter, layers, self.config["hidden"], read_only="read_only_root" not in off
+        )
         first = _FIRST_ID + os.getpid() % 32768 * _IDS_EACH
         ids = ("0 0 1", True) if self.rootless else (f"0 {first} {_IDS_EACH}", False)
         share_net = "net_namespace" in off
-        self.zygote = spawn(root, self.interpreter, ids, share_net=share_net)
+        self.zygote = spawn(root, self.interpreter, ids, self.environment, share_net=share_net)
         self.landlock = _landlock.abi()
         settings = {
             "preload": self.config["preload"],
@@ -197,7 +200,7 @@ class Launcher:
     def on_request(self, header: Header, blobs: list[bytes]) -> None:
         if header["op"] == "execute":
             sampled = "sampling" not in self.config["off"]
-            run = Run(header, blobs, self.environment, sampled)
+            run = Run(header, blobs, sampled)
             if self.prepared["threads"] != 1:
                 run.start_cold()  # a fork would lose the threads and keep their locks
             self.queue.append(run)

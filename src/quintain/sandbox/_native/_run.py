@@ -30,9 +30,7 @@ _CORES = os.cpu_count() or 1
 class Run:
     """A program that was handed to a world, until its end is reported."""
 
-    def __init__(
-        self, request: Header, blobs: list[bytes], environment: dict[str, str], sampled: bool
-    ) -> None:
+    def __init__(self, request: Header, blobs: list[bytes], sampled: bool) -> None:
         self._sampled = sampled
         self.id: int = request["id"]
         self.limits: dict[str, Any] = request["limits"]

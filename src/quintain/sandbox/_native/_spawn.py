@@ -93,7 +93,12 @@ def base_environment(interpreter: Interpreter) -> dict[str, str]:
 
 
 def spawn(
-    root: str, interpreter: Interpreter, ids: tuple[str, bool], *, share_net: bool = False
+    root: str,
+    interpreter: Interpreter,
+    ids: tuple[str, bool],
+    environment: dict[str, str],
+    *,
+    share_net: bool = False,
 ) -> MainZygote:
     """Start the main zygote; ``ids`` is the text of its id maps and whether to deny setgroups."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -104,7 +109,8 @@ def spawn(
     source = _sys.memfd("zygote", marshal.dumps(_sources()))
     pid = _sys.clone3(_SPACES & ~_sys.CLONE_NEWNET if share_net else _SPACES)
     if pid == 0:
-        _become_zygote(root, interpreter, mapped, [stdin, stderr, stderr, theirs.fileno(), source])
+        fds = [stdin, stderr, stderr, theirs.fileno(), source]
+        _become_zygote(root, interpreter, environment, mapped, fds)
     text, deny = ids
     if deny:
         Path(f"/proc/{pid}/setgroups").write_text("deny")
@@ -123,7 +129,9 @@ def _sources() -> dict[str, str]:
     return {name: (here / f"{name}.py").read_text() for name in _HANDED_OVER}
 
 
-def _become_zygote(root: str, interpreter: Interpreter, mapped: int, fds: list[int]) -> None:
+def _become_zygote(
+    root: str, interpreter: Interpreter, environment: dict[str, str], mapped: int, fds: list[int]
+) -> None:
     """In the new namespaces: swap the root, arrange descriptors, execute the interpreter."""
     try:
         os.read(mapped, 1)
@@ -136,7 +144,7 @@ def _become_zygote(root: str, interpreter: Interpreter, mapped: int, fds: list[i
             os.dup2(fd, target, inheritable=True)
         _sys.close_range(len(fds))
         argv = [interpreter.executable, "-s", "-c", _BOOT]
-        os.execve(argv[0], argv, base_environment(interpreter))  # noqa: S606
+        os.execve(argv[0], argv, environment)  # noqa: S606
     except BaseException as error:  # noqa: BLE001  nobody else could tell
         os.write(2, f"{type(error).__name__}: {error}".encode())
     finally:

@@ -55,9 +55,16 @@ class Interpreter:
         return pairs + [(p, p) for p in places if p not in inside_usr and "/usr/" not in p[:5]]
 
 
-def build(interpreter: Interpreter, hidden: list[str], read_only: bool) -> str:
+def build(
+    interpreter: Interpreter,
+    layers: list[tuple[str, str]],
+    hidden: list[str],
+    *,
+    read_only: bool,
+) -> str:
     """Mount the template in this process's own mount namespace and return where.
 
+    ``layers`` are pairs of a path on the host and its place in the world, laid over the rest;
     ``hidden`` are directories of the host that worlds must find empty.
     """
     pairs = [*interpreter.binds(), ("/usr", "/usr")]
@@ -66,7 +73,10 @@ def build(interpreter: Interpreter, hidden: list[str], read_only: bool) -> str:
         for place in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
         if Path(place).is_dir() and not Path(place).is_symlink()
     ]
+    links = [(source, target) for source, target in layers if Path(source).is_symlink()]
+    pairs += [pair for pair in layers if pair not in links]
     detached = [(target, _sys.open_tree(source), Path(source).is_dir()) for source, target in pairs]
+    remade = [(target, str(Path(source).readlink())) for source, target in links]
     devices = {name: _sys.open_tree(f"/dev/{name}") for name in _DEVICES}
     covers = [_inside(path, pairs) for path in hidden]
     root = _free_mountpoint([source for source, _ in pairs])
@@ -74,6 +84,9 @@ def build(interpreter: Interpreter, hidden: list[str], read_only: bool) -> str:
     _skeleton(root)
     for target, fd, is_directory in detached:
         _attach(root + target, fd, is_directory=is_directory)
+    for place, target in remade:
+        Path(root + place).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        Path(root + place).symlink_to(target)
     _copy_settings(root)
     _make_devices(root, devices)
     for target in filter(None, covers):
