@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quintain.sandbox._audit import AuditRecord, audit, audit_record
     from quintain.sandbox._pool import execute, open_pool
     from quintain.sandbox._probe import WallReport, probe
     from quintain.sandbox._session import Service, Session, SessionPool
     from quintain.sandbox._types import (
         DEFAULT_LIMITS,
-        AuditRecord,
         Contention,
         Execution,
         ExecutionStatus,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Program,
         SecurityEvent,
         SecurityEventKind,
-        audit_record,
         python_program,
     )
     from quintain.sandbox._walls import ALL_WALLS, DEFAULT_WALLS
@@ -43,6 +42,7 @@ __all__ = [
     "Session",
     "SessionPool",
     "WallReport",
+    "audit",
     "audit_record",
     "execute",
     "open_pool",
@@ -53,11 +53,14 @@ __all__ = [
 # The launcher imports its own modules through this package, with the standard library alone.
 _MODULES = {
     "ALL_WALLS": "_walls",
+    "AuditRecord": "_audit",
     "DEFAULT_WALLS": "_walls",
     "Service": "_session",
     "Session": "_session",
     "SessionPool": "_session",
     "WallReport": "_probe",
+    "audit": "_audit",
+    "audit_record": "_audit",
     "execute": "_pool",
     "open_pool": "_pool",
     "probe": "_probe",

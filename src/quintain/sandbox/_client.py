@@ -269,7 +269,6 @@ def _request(
         "id": identity,
         "kind": "run",
         "session": None,
-        "service": False,
         "log": "",
         "argv": list(program.argv),
         "build": list(program.build),

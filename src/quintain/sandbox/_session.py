@@ -116,7 +116,7 @@ class Session:
         """Start a program that goes on while commands run; its output goes to a file."""
         self._services += 1
         log = f"/tmp/service-{self._services}.log"  # noqa: S108  the world's own
-        options = {"session": self._index, "service": True, "log": log}
+        options = {"session": self._index, "log": log}
         pid = await self._launcher.start_service(program, self.limits, options)
         return Service(self, pid, log)
 

@@ -75,6 +75,8 @@ class Launcher:
     def __init__(self, caller: socket.socket, config: dict[str, Any]) -> None:
         self.caller, self.config = caller, config
         self.reader, self.outgoing = Reader(), bytearray()
+        self.backlog = False
+        """Whether the caller is slow to read, and the loop waits until it can be written to."""
         self.queue: deque[Run] = deque()
         self.slots: dict[int, _Slot] = {}
         """By descriptor of the slot's connection."""
@@ -284,8 +286,6 @@ class Launcher:
         for pipe in run.pipes:
             self.runs[pipe] = slot
             self.poll.register(pipe, select.EPOLLIN)
-        if run.service:
-            self.order(slot, "detach")
 
     def on_output(self, pipe: int) -> None:
         run = self.runs[pipe].run
@@ -309,6 +309,8 @@ class Launcher:
                 self.reply({"event": "opened", "id": slot.opening, "session": slot.index}, [])
                 slot.opening = None
             self.dispatch()
+        elif report["event"] == "taken":
+            self.order(slot, "detach")
         elif report["event"] == "failed" and slot.run is not None:
             slot.run.problem = report["problem"]
         elif report["event"] == "service" and slot.run is not None:
@@ -380,9 +382,11 @@ class Launcher:
             while self.outgoing:
                 sent = self.caller.send(self.outgoing)
                 del self.outgoing[:sent]
-        wanted = select.EPOLLIN | (select.EPOLLOUT if self.outgoing else 0)
-        with contextlib.suppress(FileNotFoundError):  # before the loop begins
-            self.poll.modify(self.caller, wanted)
+        if self.backlog != bool(self.outgoing):
+            self.backlog = bool(self.outgoing)
+            wanted = select.EPOLLIN | (select.EPOLLOUT if self.backlog else 0)
+            with contextlib.suppress(FileNotFoundError):  # before the loop begins
+                self.poll.modify(self.caller, wanted)
 
     # --- closing -----------------------------------------------------------------------------
 

@@ -37,8 +37,6 @@ class Run:
         self.names: list[str] = request["fetch"]
         self.session: int | None = request["session"]
         """Index of the slot that it is for, when a session's."""
-        self.service: bool = request["service"]
-        """It goes on while others run; only its start is reported."""
         self.killed = ""
         self.problem = ""
         self.outputs = {1: bytearray(), 2: bytearray()}
@@ -157,7 +155,10 @@ class Run:
         delay = max(0.0, report["run_delay_s"] - max(0.0, counted - report["leader_cpu_s"]))
         peak = self.group.peak_bytes() or max(self.peak, report["maxrss_kib"] << 10)
         disk = os.fstatvfs(self.box)
-        files, refused = fetch(self.box, self.names, self.limits["output_kib"] << 10)
+        files: dict[str, bytes] = {}
+        refused: list[str] = []
+        if self.names:
+            files, refused = fetch(self.box, self.names, self.limits["output_kib"] << 10)
         oom_kills, refused_forks = self.group.end()
         seen = Observed(
             exit_code=code,

@@ -37,7 +37,7 @@ class Session:
         while True:
             child = os.fork()
             if child == 0:
-                return _world.enter(self.control, self.jobs, -1, self.uid, self.config)
+                return _world.enter(self.control, self.jobs, self.uid, self.config, fresh=False)
             child_fd = os.pidfd_open(child)
             _slot.offer(self.control, child_fd, box, child)
             report = self._attend(child, child_fd)

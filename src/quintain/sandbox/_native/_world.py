@@ -23,14 +23,24 @@ TYPE_CHECKING = False  # `typing` stays out of the zygote
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["PROC_OPTIONS", "Start", "attach_box", "enter", "new_box", "prepare", "run"]
+__all__ = [
+    "PROC_OPTIONS",
+    "RUN_NAMESPACES",
+    "Start",
+    "attach_box",
+    "enter",
+    "new_box",
+    "prepare",
+    "run",
+]
 
-_RUN_NAMESPACES = {
-    "mount_namespace": _sys.CLONE_NEWNS,
-    "ipc_namespace": _sys.CLONE_NEWIPC,
-    "uts_namespace": _sys.CLONE_NEWUTS,
-    "net_namespace": _sys.CLONE_NEWNET,
-}
+RUN_NAMESPACES = (
+    ("mount_namespace", "mnt", _sys.CLONE_NEWNS),
+    ("ipc_namespace", "ipc", _sys.CLONE_NEWIPC),
+    ("uts_namespace", "uts", _sys.CLONE_NEWUTS),
+    ("net_namespace", "net", _sys.CLONE_NEWNET),
+)
+"""Wall, name below ``/proc/PID/ns``, flag: what a fresh world has beside its pid namespace."""
 _NO_EXEC_FLAGS = _sys.MS_NOSUID | _sys.MS_NODEV | _sys.MS_NOEXEC
 _WRITABLE_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
 PROC_OPTIONS = "subset=pid,hidepid=ptraceable"
@@ -53,23 +63,25 @@ def prepare(config: dict[str, Any]) -> None:
 
 
 def enter(
-    control: _socket.socket, jobs: _socket.socket, box: int, uid: int, config: dict[str, Any]
+    control: _socket.socket,
+    jobs: _socket.socket,
+    uid: int,
+    config: dict[str, Any],
+    *,
+    fresh: bool,
 ) -> Start:
-    """Make the world around this process, take its job, and give up every privilege.
+    """Finish the world around this process, take its job, and give up every privilege.
 
-    ``box`` is the disk to attach in new namespaces, or -1 where the slot's own are to be used.
+    ``fresh`` says that this process was born into namespaces of its own.
     """
     off = config["off"]
     try:
         # out of the caller's process group and session, which kill(0, …) would reach
         os.setsid()
-        if box < 0:
-            _sys.unshare(_sys.CLONE_NEWIPC)
-        else:
-            _sys.unshare(sum(flag for name, flag in _RUN_NAMESPACES.items() if name not in off))
-            attach_box(box, uid)
-            os.close(box)
+        if fresh:
             _sys.mount("proc", "/proc", "proc", _NO_EXEC_FLAGS, PROC_OPTIONS)
+        else:
+            _sys.unshare(_sys.CLONE_NEWIPC)
         _, fds = _slot.receive(jobs)
         if not fds:
             os._exit(0)
@@ -77,6 +89,8 @@ def enter(
         for target, fd in enumerate(fds[1:4]):
             os.dup2(fd, target)
         if header["log"]:
+            # only now may another process be put in stock, or it could take this one's job
+            _slot.tell(control, {"event": "taken"})
             log = os.open(header["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             os.dup2(log, 1)
             os.dup2(log, 2)

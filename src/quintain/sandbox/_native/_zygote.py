@@ -101,8 +101,15 @@ class _Slot:
             os.close(fd)
         _sys.mount("proc", "/proc", "proc", _PROC_FLAGS)
         self.pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        if (config["pooled"] or self.session) and "net_namespace" not in config["off"]:
-            _sys.unshare(_sys.CLONE_NEWNET)
+        if "net_namespace" not in config["off"]:
+            _sys.unshare(_sys.CLONE_NEWNET)  # also to come back to, which takes owning it
+        # entered again after making a world's own
+        self.spaces = [
+            (os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC), flag)
+            for wall, name, flag in _world.RUN_NAMESPACES
+            if wall not in config["off"]
+        ]
+        self.space_flags = sum(flag for _, flag in self.spaces)
         if config["pooled"] and not self.session:  # commands of a session see each other
             _sys.mount("proc", "/proc", "proc", _PROC_FLAGS, _world.PROC_OPTIONS)
 
@@ -122,6 +129,9 @@ class _Slot:
         init = _sys.tiny_init()
         init_fd = os.pidfd_open(init)
         box = _world.new_box()
+        # made here, where memory is warm, for the child to be born into
+        _sys.unshare(self.space_flags)
+        _world.attach_box(box, self.uid)
         if "pid_namespace" not in self.config["off"]:
             # to enter a namespace is to look into its init, whose memory is this process's own
             _sys.set_dumpable(True)
@@ -130,8 +140,10 @@ class _Slot:
         child = os.fork()
         if child == 0:
             os.close(init_fd)
-            return _world.enter(self.socket, self.jobs, box, self.uid, self.config)
+            return _world.enter(self.socket, self.jobs, self.uid, self.config, fresh=True)
         _sys.setns(self.pid_namespace, _sys.CLONE_NEWPID)
+        for space, flag in self.spaces:
+            _sys.setns(space, flag)
         _slot.offer(self.socket, init_fd, box)
         os.close(box)
         report = _slot.await_end(child)
@@ -147,7 +159,7 @@ class _Slot:
         _world.attach_box(box, self.uid)
         child = os.fork()
         if child == 0:
-            return _world.enter(self.socket, self.jobs, -1, self.uid, self.config)
+            return _world.enter(self.socket, self.jobs, self.uid, self.config, fresh=False)
         child_fd = os.pidfd_open(child)
         _slot.offer(self.socket, child_fd, box)
         os.close(box)
