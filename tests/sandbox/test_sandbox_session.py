@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -166,3 +167,15 @@ def test_a_command_can_see_and_end_what_an_earlier_one_left() -> None:
         assert (await session.run(_shell("kill $(cat pid)"))).exit_code == 0
 
     _in_session(body)
+
+
+def test_fifty_sessions_are_open_at_once_and_all_answer() -> None:
+    async def run() -> None:
+        async with open_pool(slots=1) as pool, contextlib.AsyncExitStack() as stack:
+            sessions = [await stack.enter_async_context(pool.open(_LIMITS)) for _ in range(50)]
+            for index, session in enumerate(sessions):
+                await session.write("index", str(index).encode())
+            for index, session in enumerate(sessions):
+                assert (await session.run(_shell("cat index"))).stdout == str(index).encode()
+
+    anyio.run(run)

@@ -41,7 +41,7 @@ class AuditRecord(Noun, frozen=True, kw_only=True):
     """What a log needs to account for one execution, without its content."""
 
     command: str
-    """Hash of command, build step, variables and whether loopback worked."""
+    """Hash of command, build step, variables, what was to be fetched, and loopback."""
     inputs: str
     """Hash of the files laid into the world and of stdin."""
     image: str
@@ -96,7 +96,7 @@ audit_record = audit
 
 def _command(program: Program) -> str:
     parts: list[str | bool | int] = []
-    for words in (program.argv, program.build):
+    for words in (program.argv, program.build, program.fetch):
         parts += [len(words), *words]
     for name in sorted(program.env):
         parts += [name, program.env[name]]

@@ -11,6 +11,7 @@ import ctypes.util  # noqa: F401  everything must be imported before the templat
 import errno
 import marshal
 import os
+import resource
 import select
 import signal
 import socket
@@ -424,6 +425,8 @@ def main(fd: int) -> None:
     _sys.set_pdeathsig(signal.SIGTERM)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's ^C is the caller's business
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a session takes about ten
     caller = socket.socket(fileno=fd)
     config = _first_message(caller)
     launcher = Launcher(caller, config)
