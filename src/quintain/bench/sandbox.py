@@ -18,11 +18,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import numpy as np
 
+import quintain
 from quintain.bench._result import BenchResult, Figure, Ratio, paired_ratio, result
 from quintain.errors import UserError
 from quintain.sandbox import Pool, open_pool, python_program
@@ -35,10 +37,14 @@ __all__ = ["bench"]
 _CONCURRENCY = 2
 _IMPORTS = ("numpy", "pytest")
 _PROGRAMS = {"trivial": "print(42)\n", "imports": "import numpy, pytest\nprint(42)\n"}
+_PACKAGES = str(Path(quintain.__file__).resolve().parents[1])
 _LIMITS = Limits(wall_s=60, cpu_s=30)
 
 _FLOOR = """\
 import os, sys, time
+sys.path.insert(0, sys.argv[4])
+import quintain.sandbox._native._zygote  # the same warm image, for the same fork
+sys.path.pop(0)
 for name in sys.argv[2].split(): __import__(name)
 import gc; gc.collect(); gc.freeze()
 code = compile(sys.argv[3], "main.py", "exec")
@@ -175,7 +181,7 @@ def _floor(source: str, preload: tuple[str, ...]) -> Side:
     def loop(end: float, counts: list[int]) -> None:
         seconds = str(end - time.monotonic())
         done = subprocess.run(
-            [sys.executable, "-c", _FLOOR, seconds, " ".join(preload), source],
+            [sys.executable, "-c", _FLOOR, seconds, " ".join(preload), source, _PACKAGES],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=True,
