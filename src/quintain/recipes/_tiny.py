@@ -24,7 +24,7 @@ def tiny() -> RunConfig:
         sft_batch=48,
         sft_lr=3e-3,
         sft_wrong_share=0.15,
-        grpo_steps=24,
+        grpo_steps=40,
         batch_size=256,
         grpo_prompts=16,
         grpo_samples=16,
@@ -33,7 +33,7 @@ def tiny() -> RunConfig:
         held_out_code=256,
         held_out_maths=0,
         held_out_samples=2,
-        probe_every=8,
+        probe_every=10,
         probe_tasks=96,
-        checkpoint_every=8,
+        checkpoint_every=10,
     )
