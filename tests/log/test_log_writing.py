@@ -90,7 +90,7 @@ def test_a_partial_line_that_cannot_be_cut_off_seals_the_segment(tmp_path: Path)
     log = RunLog(tmp_path)
     log.append(TrialRecord(trial=trial(0)))
     read_only = os.open(log.segment, os.O_RDONLY)
-    os.dup2(read_only, log._fd)  # neither write nor truncate works from here on
+    os.dup2(read_only, log._file.fd)  # neither write nor truncate works from here on
     os.close(read_only)
     for _ in range(2):
         with pytest.raises(LogError) as caught:
@@ -157,10 +157,10 @@ def test_appends_are_synced_once_a_second_of_the_clock_has_passed(tmp_path: Path
     now = 0.0
     log = RunLog(tmp_path, clock=lambda: now)
     log.append(TrialRecord(trial=trial(0)))
-    assert log._synced_at == 0.0
+    assert log._file.synced_at == 0.0
     now = 1.5
     log.append(TrialRecord(trial=trial(1)))
-    assert log._synced_at == 1.5
+    assert log._file.synced_at == 1.5
     log.close()
 
 

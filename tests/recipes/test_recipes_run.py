@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from quintain.errors import UserError
-from quintain.log import done, read_run
+from quintain.log import audited, done, read_run, verify
 from quintain.recipes import RunResult, execute, prepare, result_json, resume
+from quintain.sandbox import AuditRecord
 from quintain.types import Split
 
 SHORT = (
@@ -49,6 +50,10 @@ def test_a_run_records_every_trial_once_and_tells_what_it_found(tmp_path: Path) 
     assert (trained, measured) == ({Split.TRAIN}, {Split.HELD_OUT})
     assert (tmp_path / "run" / "model" / "config.json").exists()
     assert "<svg" in (tmp_path / "run" / "report.html").read_text()
+    assert verify(tmp_path / "run") == ()
+    executed = [t for t in record.trials if t.isolation and not t.costs.cached]
+    assert executed
+    assert len(list(audited(tmp_path / "run", "execution", AuditRecord))) == len(executed)
 
 
 def test_the_json_of_a_result_has_the_promised_shape(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import click
 from quintain import __version__
 from quintain.cli._doctor import doctor
 from quintain.cli._image import image
+from quintain.cli._log import log
 from quintain.cli._run import run
 from quintain.cli._sandbox import sandbox
 from quintain.cli._task import task
@@ -33,7 +34,7 @@ def _quintain() -> None:
     """
 
 
-for _command in (run, trial, task, doctor, sandbox, image):
+for _command in (run, trial, log, task, doctor, sandbox, image):
     _quintain.add_command(_command)
 
 

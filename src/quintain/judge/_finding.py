@@ -11,6 +11,7 @@ from pathlib import Path
 
 from quintain.codec import digest
 from quintain.ids import content_id
+from quintain.sandbox import AuditRecord
 from quintain.types import (
     AnswerSpec,
     CasesSpec,
@@ -54,6 +55,9 @@ class Judged(Noun, frozen=True, kw_only=True):
     """None when nothing was executed."""
     output: str = ""
     """The end of what the candidate itself printed, for people; never looked at by a judge."""
+    audit: tuple[AuditRecord, ...] = ()
+    """One record for every execution, also of those that gave no verdict, in the order they
+    ended."""
 
 
 def judge_id(spec: JudgeSpec) -> JudgeId:

@@ -19,7 +19,14 @@ from quintain.codec import encode
 from quintain.errors import LogError
 from quintain.log._records import SCHEMA_VERSION, HeaderRecord, Record
 
-__all__ = ["SegmentReader", "decode_line", "encode_line", "segments_of", "sync_directory"]
+__all__ = [
+    "SegmentReader",
+    "decode_line",
+    "encode_line",
+    "numbered",
+    "segments_of",
+    "sync_directory",
+]
 
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 _CHECKSUM_BYTES = 8
@@ -75,19 +82,22 @@ def decode_line(line: bytes, *, where: str) -> Record:
 class SegmentReader:
     """Iterates the records of one segment, without its header.
 
-    After the last record ``torn_bytes`` says how much of a cut-off write was ignored.
+    After the last record ``torn_bytes`` says how much of a cut-off write was ignored; ``line`` is
+    the number of the line that was looked at last.
     Raises `LogError` naming segment and line for damage, or a schema version it cannot read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.torn_bytes = 0
+        self.line = 0
 
     def __iter__(self) -> Iterator[Record]:
         self.torn_bytes = 0
         try:
             with self.path.open("rb") as file:
                 for number, line in enumerate(file, start=1):
+                    self.line = number
                     if not line.endswith(b"\n"):
                         self.torn_bytes = len(line)
                         return
@@ -112,8 +122,13 @@ class SegmentReader:
 
 def segments_of(run_dir: Path) -> list[Path]:
     """Return a run's segments in the order in which they were begun."""
+    return numbered(run_dir / "segments")
+
+
+def numbered(directory: Path) -> list[Path]:
+    """Return the files ``NNNNNN.log`` of a directory in the order of their numbers."""
     return sorted(
-        (path for path in (run_dir / "segments").glob("*.log") if path.stem.isdigit()),
+        (path for path in directory.glob("*.log") if path.stem.isdecimal()),
         key=lambda path: int(path.stem),
     )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import anyio
 
 from quintain.ids import content_id
-from quintain.log import RunLog, done, make_manifest, write_manifest
+from quintain.log import AuditLog, RunLog, done, make_manifest, write_manifest
 from quintain.recipes._config import RunConfig
 from quintain.recipes._draws import CODE, held_out
 from quintain.recipes._learner import Learner, open_learner
@@ -62,10 +63,11 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
                 manifest = make_manifest(config, seed=config.seed, digests=digests)
                 write_manifest(run_dir, manifest)
             recorded = done(run_dir) if plan.resumed else {}
-            with RunLog(run_dir) as log:
+            with RunLog(run_dir) as log, AuditLog(run_dir) as audit_log:
                 session = Session(
                     seed=config.seed,
                     log=log,
+                    audit=partial(audit_log.append, "execution"),
                     sampler=learner.sampler,
                     judge=judge_in(pool),
                     interface=learner.interface,

@@ -15,6 +15,7 @@ from quintain.interface import Interface
 from quintain.log import EventRecord, MetricRecord, RunLog
 from quintain.policy import Sampler
 from quintain.rollout import Budget, Capacity, FaultMonitor, Judge, rollout
+from quintain.sandbox import AuditRecord
 from quintain.types import Group, Outcome, Task, Trial, TrialKey
 from quintain.view import Progress
 
@@ -49,6 +50,7 @@ class Session:
 
     seed: int
     log: RunLog
+    audit: Callable[[AuditRecord], None]
     sampler: Sampler
     judge: Judge
     interface: Callable[[Task], Interface]
@@ -91,9 +93,9 @@ class Session:
         """Attempt tasks; see `quintain.rollout.rollout`."""
         return await rollout(
             tasks, sampler=self.sampler, interface=self.interface, judge=self.judge, log=self.log,
-            seed=self.seed, phase=phase, step=step, samples=samples, temperature=temperature,
-            done=self.done, budget=budget, capacity=self.capacity, faults=self.faults,
-            on_trial=self._count,
+            audit=self.audit, seed=self.seed, phase=phase, step=step, samples=samples,
+            temperature=temperature, done=self.done, budget=budget, capacity=self.capacity,
+            faults=self.faults, on_trial=self._count,
         )  # fmt: skip
 
     def budget(self, seconds: float | None, max_trials: int | None = None) -> Budget:

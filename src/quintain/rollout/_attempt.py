@@ -21,7 +21,7 @@ from quintain.interface import Interface
 from quintain.judge import JudgeCache, Judged, judge_id, reward
 from quintain.log import EventRecord, IsolationRecord, Log
 from quintain.policy import Sampler
-from quintain.sandbox import Pool
+from quintain.sandbox import AuditRecord, Pool
 from quintain.types import (
     Costs,
     JudgeId,
@@ -78,6 +78,7 @@ class Tools:
     log: Log
     temperature: float
     retry: Retry
+    audit: Callable[[AuditRecord], None]
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
 
@@ -155,6 +156,9 @@ async def judged_trial(work: Sampled, tools: Tools) -> tuple[Trial, IsolationRec
         found, reason = await _try(tools.judge(task, submission), tools.retry.timeout_s)
         judging_s = tools.clock() - began
         judged, cached = found or (_spoilt(task, reason), False)
+        if not cached:  # else nothing was executed
+            for record in judged.audit:
+                tools.audit(record)
         spoilt = judged.verdict.outcome is Outcome.INVALID
         if spoilt:
             tools.fault("judge_fault", work.attempt.key, judged.verdict.evidence)

@@ -17,6 +17,7 @@ from quintain.rollout._attempt import Judge, Retry, Tools
 from quintain.rollout._budget import Budget
 from quintain.rollout._engine import Capacity, Engine, Plan, once_each
 from quintain.rollout._faults import FaultMonitor
+from quintain.sandbox import AuditRecord
 from quintain.types import Group, Task, Trial, TrialKey
 
 __all__ = ["rollout"]
@@ -32,6 +33,7 @@ async def rollout(
     interface: Interface | Callable[[Task], Interface],
     judge: Judge,
     log: Log,
+    audit: Callable[[AuditRecord], None] | None = None,
     seed: int,
     phase: str,
     step: int = 0,
@@ -56,6 +58,8 @@ async def rollout(
             )
 
     - ``seed`` is the run's; those of attempts are derived from it and from their `TrialKey`.
+    - ``audit`` takes a record of every execution, before the trial that it was for is logged;
+      a verdict that is reused executes nothing.
     - ``done`` holds trials already acknowledged: they are part of their groups, not attempted or
       logged again, and not reported to ``on_trial``.
     - ``budget`` is asked before each task is begun; at the first refusal no further task is begun,
@@ -75,7 +79,14 @@ async def rollout(
         tasks = list(once_each(tasks))  # repeated tasks are refused before anything is sampled
     engine = Engine(
         plan=Plan(phase=phase, step=step, samples=samples, seed=seed),
-        tools=Tools(sampler=sampler, judge=judge, log=log, temperature=temperature, retry=retry),
+        tools=Tools(
+            sampler=sampler,
+            judge=judge,
+            log=log,
+            audit=audit or (lambda _: None),
+            temperature=temperature,
+            retry=retry,
+        ),
         capacity=capacity,
         interface=(lambda _: interface) if isinstance(interface, Interface) else interface,
         done={} if done is None else done,
