@@ -144,6 +144,11 @@ def test_killed_three_times_and_resumed_no_trial_is_lost_or_made_twice(tmp_path:
     assert record.duplicates == ()
     assert len(record.trials) == 2 * EVALUATION + PROBES + TRAINING
     assert json.loads(last.stdout)["trials"] == len(record.trials)
+    assert not any(finding.damage for finding in verify(run_dir))
+    executed = [t for t in record.trials if t.isolation and not t.costs.cached]
+    # an execution whose trial was not logged any more was made all the same
+    accounted = len(list(audited(run_dir, "execution", AuditRecord)))
+    assert len(executed) <= accounted
 
 
 def _logged(run_dir: Path) -> int:
