@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 OUT ?= runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
-.PHONY: help demo test check fast clean
+.PHONY: help demo test check fast evidence clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## (.*)/make \1\t\2/' | expand -t 14
@@ -36,6 +36,11 @@ check: $(VENV)/.dev  ## linters, types, import direction
 	@echo "== ruff"       && $(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@echo "== mypy"       && $(BIN)/mypy
 	@echo "== imports"    && $(BIN)/lint-imports
+
+evidence: $(VENV)/.dev  ## run the heavy checks one by one, write docs/evidence/ (half an hour)
+	@missed=; for script in evidence/[a-z]*.py; do \
+		echo "== $$script"; $(BIN)/python $$script --write docs/evidence || missed="$$missed $$script"; \
+	done; if [ -n "$$missed" ]; then echo "error: a bound was missed:$$missed" >&2; exit 1; fi
 
 clean:  ## remove the environment and the caches (keeps runs/)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
