@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quintain.errors import UserError
+
 if TYPE_CHECKING:
     from quintain.bench import BenchResult
 
@@ -33,9 +35,11 @@ def sandbox_(seconds: float, as_json: bool) -> None:
     Examples:
       quintain bench sandbox --seconds 5
     """
-    from quintain.bench import bench_sandbox
+    from quintain.bench.sandbox import bench as measure
 
-    _show(bench_sandbox(seconds=seconds), as_json)
+    if not seconds > 0:
+        raise UserError(f"--seconds {seconds}: must be above 0", hint="30 gives steady figures")
+    _show(measure(seconds=seconds), as_json)
 
 
 def _show(found: BenchResult, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import traceback
 import click
 
 from quintain import __version__
+from quintain.cli._bench import bench
 from quintain.cli._doctor import doctor
 from quintain.cli._image import image
 from quintain.cli._log import log
@@ -34,7 +35,7 @@ def _quintain() -> None:
     """
 
 
-for _command in (run, trial, log, task, doctor, sandbox, image):
+for _command in (bench, run, trial, log, task, doctor, sandbox, image):
     _quintain.add_command(_command)
 
 
