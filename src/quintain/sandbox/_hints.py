@@ -60,14 +60,15 @@ def explain(problem: str, number: int) -> QuintainError:
     """Turn a launcher's failure to open into the error that helps most."""
     if number not in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EUSERS, errno.ENOSYS):
         return SandboxError(f"the sandbox could not be set up: {problem}")
-    hint = _USERNS
-    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
+    hint = _USERNS  # also the answer to ENOSPC and EUSERS: the number of namespaces is used up
+    counted = number in (errno.ENOSPC, errno.EUSERS)
+    if not counted and _setting("kernel/apparmor_restrict_unprivileged_userns") == "1":
         hint = (
             "AppArmor restricts user namespaces here (Ubuntu 24.04): "
             "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or give this "
             "interpreter a profile that allows `userns`."
         )
-    elif Path("/.dockerenv").exists():
+    elif not counted and Path("/.dockerenv").exists():
         hint = (
             "inside Docker add `--security-opt seccomp=unconfined --security-opt "
             "systempaths=unconfined --security-opt apparmor=unconfined`, or `--privileged`."
