@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
+from typing import Any
 
+import msgspec
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -21,26 +23,32 @@ from quintain.errors import SandboxError, UserError
 from quintain.sandbox import Pool, Program, open_pool, python_program
 from quintain.types import Limits
 
-_TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
+_PLAIN = st.text(st.characters(exclude_characters="\0"), max_size=20)
+_TEXT = _PLAIN | _PLAIN | st.text(st.characters(exclude_categories=()), max_size=20)
 _PATHS = _TEXT | st.sampled_from(["a", "a/b", "main.py", "..", "/x", "a/../b", "a//b", "é" * 130])
 _WORDS = _TEXT | st.sampled_from(["sh", "-c", "cat", "python", "main.py", "true", "kill -9 0"])
-_REAL = [1e-9, 1e-3, 0.1, 1.0]
-_WHOLE = [1, 2, 3, 64, 4096, 1 << 31, 1 << 40, (1 << 63) - 1, 1 << 64]
-_LIMITS = st.builds(
-    Limits,
-    cpu_s=st.sampled_from([*_REAL, 1e12, 1e300]),
-    wall_s=st.sampled_from(_REAL),  # no higher: a program that waits would take all of it
-    memory_mib=st.sampled_from(_WHOLE),
-    processes=st.sampled_from(_WHOLE),
-    disk_mib=st.sampled_from(_WHOLE),
-    inodes=st.sampled_from(_WHOLE),
-    open_files=st.sampled_from(_WHOLE),
-    output_kib=st.sampled_from(_WHOLE),
+_WHOLE = [1, 2, 3, 64, 1 << 20, 1 << 31]
+_EXTREMES: dict[str, list[Any]] = {
+    "cpu_s": [1e-9, 1e-3, 1.0, 2e9],
+    "wall_s": [1e-9, 1e-3, 0.1, 1.0],  # no higher: a program that waits would take all of it
+    "memory_mib": _WHOLE,
+    "processes": _WHOLE,
+    "disk_mib": _WHOLE,
+    "inodes": _WHOLE,
+    "open_files": [24, 25, 64, 1 << 20, 1 << 31],
+    "output_kib": [1, 2, 64, 1 << 20],
+}
+_LIMITS = st.builds(Limits, **{key: st.sampled_from(some) for key, some in _EXTREMES.items()})
+_BEYOND = st.builds(
+    lambda limits, name, value: msgspec.structs.replace(limits, **{name: value}),
+    _LIMITS,
+    st.sampled_from(sorted(_EXTREMES)),
+    st.sampled_from([0, -1, 1 << 40, (1 << 63) - 1, 1 << 64]) | st.floats() | st.integers(),
 )
 _USUAL = st.just(Limits(cpu_s=1, wall_s=5, memory_mib=64, processes=8, disk_mib=2, output_kib=8))
 _ANY = st.builds(
     Program,
-    argv=st.lists(_WORDS, max_size=4).map(tuple),
+    argv=st.lists(_WORDS, min_size=1, max_size=4).map(tuple),
     build=st.just(()) | st.lists(_WORDS, max_size=3).map(tuple),
     files=st.dictionaries(_PATHS, st.binary(max_size=200), max_size=3),
     stdin=st.binary(max_size=200),
@@ -71,7 +79,7 @@ def _hunt(portal: BlockingPortal, pool: Pool, count: int) -> tuple[Counter[str],
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(program=_ANY | _SAYING, limits=_USUAL | _LIMITS)
+    @given(program=_ANY | _ANY | _SAYING, limits=_USUAL | _LIMITS | _LIMITS | _BEYOND)
     def hunt(program: Program, limits: Limits) -> None:
         try:
             done = portal.call(pool.execute, program, limits)

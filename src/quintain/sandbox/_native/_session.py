@@ -44,6 +44,7 @@ class Session:
             os.close(child_fd)
             _slot.tell(self.control, report)
             self._between()
+            _slot.discard(self.jobs)
 
     def _box(self) -> int:
         """Attach the world's disk; in a fork, over the files of its snapshot."""

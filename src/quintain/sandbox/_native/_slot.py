@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # `typing` stays out of the zygote
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["await_end", "kill", "offer", "receive", "tell"]
+__all__ = ["await_end", "discard", "kill", "offer", "receive", "tell"]
 
 _PAIR = struct.Struct("=2i")
 
@@ -34,12 +34,22 @@ def offer(control: _socket.socket, handle: int, box: int, pid: int = 0) -> None:
     os.close(directory)
 
 
-def receive(connection: _socket.socket) -> tuple[bytes, tuple[int, ...]]:
+def receive(connection: _socket.socket, flags: int = 0) -> tuple[bytes, tuple[int, ...]]:
     """Wait for a message with descriptors; an empty one when the launcher is gone."""
-    space, flags = _socket.CMSG_SPACE(8 * 4), _socket.MSG_CMSG_CLOEXEC
+    space, flags = _socket.CMSG_SPACE(8 * 4), flags | _socket.MSG_CMSG_CLOEXEC
     message, rights, _, _ = connection.recvmsg(4096, space, flags)
     fds = struct.unpack(f"={len(rights[0][2]) // 4}i", rights[0][2]) if rights else ()
     return message, fds
+
+
+def discard(jobs: _socket.socket) -> None:
+    """Throw away a job whose world was killed before it took it: the next would run it."""
+    try:
+        while fds := receive(jobs, _socket.MSG_DONTWAIT)[1]:
+            for fd in fds:
+                os.close(fd)
+    except BlockingIOError:
+        return
 
 
 def kill(target: int) -> None:

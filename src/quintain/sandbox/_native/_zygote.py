@@ -123,6 +123,7 @@ class _Slot:
                 return start
             if not self.socket.recv(16):  # the launcher has read the counters, or is gone
                 os._exit(0)
+            _slot.discard(self.jobs)
 
     def _fresh(self) -> _world.Start | None:
         """Make a world of new namespaces, wait for its program's end, tear it down, report."""
