@@ -18,17 +18,11 @@ from quintain.tasks.formats import FORMATS, read_tasks
 from quintain.types import Split
 
 FAMILY = FAMILIES[-1].name
-PROGRAM = """
-from quintain.cli import _main
-from quintain.cli._task import task
-_main._quintain.add_command(task)
-_main.main()
-"""
 
 
 def task(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM, "task", *map(str, arguments)],
+        [sys.executable, "-m", "quintain", "task", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,

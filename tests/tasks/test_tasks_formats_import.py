@@ -19,6 +19,7 @@ from quintain.sandbox import open_pool
 from quintain.tasks.formats import FORMATS, Format, ImportCounts, LeftOut, import_tasks
 from quintain.tasks.formats._answers import AnswerDraft
 from quintain.tasks.formats._importing import read_drafts
+from quintain.tasks.formats._observe import Observations, observe
 from quintain.tasks.formats._settle import CodeDraft
 from quintain.types import AnswerKind, AnswerSpec, CasesSpec, Split, Submission, Task
 
@@ -138,6 +139,20 @@ def test_a_row_that_cannot_be_judged_rightly_is_left_out_with_the_reason(
     tasks, counts, _ = imported(BY_NAME[name], path, judged=0)
     assert tasks == []
     assert reason in counts.left_out[0].reason
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_the_others_count() -> None:
+    slow = "def f(n):\n    while n == 1:\n        pass\n    return n\n"
+
+    async def run() -> Observations:
+        async with open_pool(slots=1) as pool:
+            args = [wire.encode((n,)) for n in (0, 1, 2)]
+            return await observe(pool, slow, "f", args, patience_s=0.1)
+
+    seen = anyio.run(run)
+    assert seen.fault == ""
+    assert [call.value for call in seen.calls] == ["0", None, "2"]
+    assert seen.calls[1].refused == "the call takes longer than 0.1 s"
 
 
 def test_a_solution_that_attacks_the_import_stays_in_its_world(tmp_path: Path) -> None:

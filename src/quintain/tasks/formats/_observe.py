@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,7 @@ from quintain.types import Limits
 
 __all__ = ["Observation", "Observations", "observe", "with_contract"]
 
-_LIMITS = Limits(cpu_s=60, wall_s=180, memory_mib=2048, output_kib=128 << 10, disk_mib=256)
+_LIMITS = Limits(cpu_s=60, wall_s=180, memory_mib=4096, output_kib=128 << 10, disk_mib=256)
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Observation(msgspec.Struct, frozen=True):
     raised: str | None = None
     """Name of the exception."""
     refused: str | None = None
-    """Why the value is not a plain one."""
+    """Why there is no value to use: not a plain one, or too long in coming."""
     outside: str | None = None
     """The arguments break the solution's declared contract."""
     end: str | None = None
@@ -72,30 +72,43 @@ def with_contract(source: str, entry: str, contract: str) -> str:
 
 
 async def observe(
-    pool: Pool, source: str, entry: str, args: Sequence[str], test: str = ""
+    pool: Pool,
+    source: str,
+    entry: str,
+    args: Sequence[str],
+    test: str = "",
+    *,
+    patience_s: float = 10.0,
 ) -> Observations:
     """Call ``entry`` of a source once with each wire text of arguments.
 
     With a ``test``, a module that tests ``entry``, the calls are those that the test makes.
+    A listed call that takes more than ``patience_s`` of CPU is given up, so that the others count.
     Raises `SandboxError` when the sandbox itself fails.
     """
-    execution = await pool.execute(_program(source, entry, args, test), _LIMITS)
+    calls = {
+        "source": source,
+        "entry": entry,
+        "args": list(args),
+        "test": test,
+        "patience_s": patience_s,
+    }
+    execution = await pool.execute(_program(calls), _LIMITS)
     if execution.status is ExecutionStatus.INVALID:
         raise SandboxError(f"the sandbox gave no result: {execution.note}")
     lines = execution.files.get("observed.jsonl", b"").split(b"\n")[:-1]
     try:
-        calls = tuple(msgspec.json.decode(line, type=Observation) for line in lines)
+        seen = tuple(msgspec.json.decode(line, type=Observation) for line in lines)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Observations(calls=(), cpu_s=execution.cpu_s, fault="wrote no observations")
-    if calls and calls[-1].end:
-        return Observations(calls=calls[:-1], cpu_s=execution.cpu_s)
+    if seen and seen[-1].end:
+        return Observations(calls=seen[:-1], cpu_s=execution.cpu_s)
     last = execution.stderr.decode("utf-8", "replace").strip().splitlines()
     fault = f"{execution.status.value}{': ' + last[-1][:120] if last else ''}"
-    return Observations(calls=calls, cpu_s=execution.cpu_s, fault=fault)
+    return Observations(calls=seen, cpu_s=execution.cpu_s, fault=fault)
 
 
-def _program(source: str, entry: str, args: Sequence[str], test: str) -> Program:
-    calls = {"source": source, "entry": entry, "args": list(args), "test": test}
+def _program(calls: Mapping[str, object]) -> Program:
     return python_program(
         (Path(__file__).parent / "_observer.py").read_text(),
         files={

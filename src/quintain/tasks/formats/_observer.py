@@ -10,10 +10,19 @@ import importlib
 import json
 import os
 import random
+import signal
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
+
+
+class _TooLongError(BaseException):
+    """A call ran out of patience."""
+
+
+def _give_up(*_: object) -> None:
+    raise _TooLongError
 
 
 def main() -> None:
@@ -25,7 +34,6 @@ def main() -> None:
     module = types.ModuleType("solution")
     sys.modules["solution"] = module
     _run(calls["source"], module)
-    function = module.__dict__[calls["entry"]]
     with open("observed.jsonl", "w", encoding="ascii") as out:  # noqa: PTH123
 
         def write(observed: dict[str, str]) -> None:
@@ -34,8 +42,9 @@ def main() -> None:
 
         if calls["test"]:
             _record(wire, module, calls["entry"], calls["test"], write)
+        signal.signal(signal.SIGPROF, _give_up)
         for text in calls["args"]:
-            write(_observe(wire, function, module.__dict__.get("quintain_contract"), text))
+            write(_observe(wire, module, calls, text))
         write({"end": "end"})
     os._exit(0)
 
@@ -44,18 +53,27 @@ def _run(source: str, module: types.ModuleType) -> None:
     exec(compile(source, "solution.py", "exec"), module.__dict__)  # noqa: S102  in its sandbox
 
 
-def _observe(wire: Any, function: Any, contract: Any, text: str) -> dict[str, str]:
+def _observe(wire: Any, module: Any, calls: Any, text: str) -> dict[str, str]:
+    function, contract = module.__dict__[calls["entry"]], module.__dict__.get("quintain_contract")
+    patience_s = calls["patience_s"]
     if contract is not None:
         try:
             contract(*wire.decode(text))
         except BaseException as error:  # noqa: BLE001
             return {"outside": type(error).__name__}
     try:
-        return {"value": wire.encode(function(*wire.decode(text)))}
+        signal.setitimer(signal.ITIMER_PROF, patience_s)
+        value = function(*wire.decode(text))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return {"value": wire.encode(value)}
+    except _TooLongError:
+        return {"refused": f"the call takes longer than {patience_s:g} s"}
     except wire.WireError as error:
-        return {"refused": str(error)[:200]}
+        return {"refused": f"no plain value: {error}"[:200]}
     except BaseException as error:  # noqa: BLE001
         return {"raised": type(error).__name__}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _record(
@@ -74,7 +92,7 @@ def _record(
         try:
             before = wire.encode(arguments)
         except wire.WireError as error:
-            write({"args": "", "refused": str(error)[:200]})
+            write({"args": "", "refused": f"no plain value: {error}"[:200]})
             return function(*arguments, **named)
         inside[0] = True
         try:
@@ -85,10 +103,10 @@ def _record(
         finally:
             inside[0] = False
         try:
-            write({"args": before, "refused": "keywords"} if named else
+            write({"args": before, "refused": "called with keywords"} if named else
                   {"args": before, "value": wire.encode(value)})  # fmt: skip
         except wire.WireError as error:
-            write({"args": before, "refused": str(error)[:200]})
+            write({"args": before, "refused": f"no plain value: {error}"[:200]})
         return value
 
     random.seed(0)  # Some tests draw their arguments.

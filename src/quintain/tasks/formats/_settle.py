@@ -117,7 +117,7 @@ def _unusable(draft: CodeDraft, number: int, call: Observation) -> str:
     if call.raised is not None:
         return "the solution raises"
     if call.value is None:
-        return f"no plain value: {call.refused}"
+        return call.refused or "no value"
     if draft.listed is not None and not _agree(wire.decode(call.value), draft.listed[number]):
         return "the solution does not return the listed value"
     return ""
