@@ -9,7 +9,7 @@ from quintain.sandbox import (
     AuditRecord,
     Program,
     SecurityEventKind,
-    audit_record,
+    audit,
     execute,
     python_program,
 )
@@ -38,7 +38,7 @@ def test_a_limit_a_refused_output_and_a_denied_call_are_events() -> None:
 def test_the_record_names_the_program_by_its_content() -> None:
     program = Program(argv=("cat", "a"), files={"a": b"1"}, env={"X": "1"})
     done = execute(program)
-    record = audit_record(program, Limits(), done)
+    record = audit(program, Limits(), done)
     assert decode(encode(record), AuditRecord, where="test") == record
     others = [
         Program(argv=("cat", "a"), files={"a": b"2"}, env={"X": "1"}),
@@ -46,5 +46,5 @@ def test_the_record_names_the_program_by_its_content() -> None:
         Program(argv=("cat", "a"), files={"a": b"1"}, env={"X": "1"}, stdin=b"x"),
         Program(argv=("cat",), build=("a",), files={"a": b"1"}, env={"X": "1"}),
     ]
-    hashes = {audit_record(other, Limits(), done).program for other in others}
+    hashes = {audit(other, Limits(), done).program for other in others}
     assert len(hashes | {record.program}) == 5

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quintain.sandbox._audit import AuditRecord, audit, audit_record
+    from quintain.sandbox._audit import AuditRecord, audit
     from quintain.sandbox._pool import execute, open_pool
     from quintain.sandbox._probe import WallReport, probe
     from quintain.sandbox._session import Service, Session, SessionPool
@@ -43,7 +43,6 @@ __all__ = [
     "SessionPool",
     "WallReport",
     "audit",
-    "audit_record",
     "execute",
     "open_pool",
     "probe",
@@ -60,7 +59,6 @@ _MODULES = {
     "SessionPool": "_session",
     "WallReport": "_probe",
     "audit": "_audit",
-    "audit_record": "_audit",
     "execute": "_pool",
     "open_pool": "_pool",
     "probe": "_probe",

@@ -22,7 +22,7 @@ from quintain.sandbox._types import (
 from quintain.sandbox._walls import DEFAULT_WALLS
 from quintain.types import Limits, Noun
 
-__all__ = ["AuditRecord", "audit", "audit_record"]
+__all__ = ["AuditRecord", "audit"]
 
 _DETAIL_CHARACTERS = 200
 _EVENTS = 100
@@ -88,10 +88,6 @@ def audit(
         run_delay_s=execution.contention.run_delay_s,
         events=_events(execution),
     )
-
-
-audit_record = audit
-"""The same under its longer name."""
 
 
 def _command(program: Program) -> str:

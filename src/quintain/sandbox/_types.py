@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Protocol
 
-from quintain.ids import content_id
 from quintain.types import IsolationReport, Limits, Noun
 
 __all__ = [
     "DEFAULT_LIMITS",
-    "AuditRecord",
     "Contention",
     "Execution",
     "ExecutionStatus",
@@ -24,7 +22,6 @@ __all__ = [
     "Program",
     "SecurityEvent",
     "SecurityEventKind",
-    "audit_record",
     "python_program",
 ]
 
@@ -142,42 +139,6 @@ class Execution(Noun, frozen=True, kw_only=True):
     note: str = ""
     """One line for people: what a limit did, which outputs were refused and why."""
     events: tuple[SecurityEvent, ...] = ()
-
-
-class AuditRecord(Noun, frozen=True, kw_only=True):
-    """What a log needs to account for one execution, without its content."""
-
-    program: str
-    """Hash of command, build, files, input and variables."""
-    image: str
-    """Digest of the root that it ran in."""
-    limits: Limits
-    isolation: IsolationReport
-    status: ExecutionStatus
-    exit_code: int | None
-    signal: int | None
-    events: tuple[SecurityEvent, ...]
-
-
-def audit_record(
-    program: Program, limits: Limits, done: Execution, *, image: str = "host"
-) -> AuditRecord:
-    """Make the record of an execution; equal programs have equal hashes."""
-    parts: list[str | bytes] = [*program.argv, "", *program.build, ""]
-    for files in (dict(program.files), {k: v.encode() for k, v in program.env.items()}):
-        for name in sorted(files):
-            parts += [name, files[name]]
-        parts.append("")
-    return AuditRecord(
-        program=content_id(*parts, program.stdin, program.loopback),
-        image=image,
-        limits=limits,
-        isolation=done.isolation,
-        status=done.status,
-        exit_code=done.exit_code,
-        signal=done.signal,
-        events=done.events,
-    )
 
 
 class Pool(Protocol):
