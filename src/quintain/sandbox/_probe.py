@@ -26,8 +26,10 @@ from quintain.types import Limits, Noun
 __all__ = ["WallReport", "probe"]
 
 _LIMITS = Limits(
-    cpu_s=0.3, wall_s=20, memory_mib=96, processes=12, disk_mib=8, open_files=40, output_kib=64
+    cpu_s=10, wall_s=30, memory_mib=96, processes=12, disk_mib=8, open_files=40, output_kib=64
 )
+_SOON_S = 0.3
+"""Processor seconds of what is to meet that limit; a slow machine needs more for the rest."""
 
 _LOOK = """\
 import ctypes, json, os, socket
@@ -151,7 +153,9 @@ async def _count(
 ) -> WallReport:
     if not claimed:
         return _missing(wall, STAND_INS[wall], "")
-    done = await pool.execute(python_program(source), _LIMITS)
+    cpu_s = _SOON_S if wall == "cgroup_cpu" else _LIMITS.cpu_s
+    limits = msgspec.structs.replace(_LIMITS, cpu_s=cpu_s)
+    done = await pool.execute(python_program(source), limits)
     if done.status == status:
         return _standing(wall, f"a hostile program ended with {done.status}")
     return _missing(wall, f"a hostile program ended with {done.status}, not {status}", "")
