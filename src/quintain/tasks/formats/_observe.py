@@ -37,6 +37,8 @@ class Observation(msgspec.Struct, frozen=True):
     """Why there is no value to use: not a plain one, or too long in coming."""
     outside: str | None = None
     """The arguments break the solution's declared contract."""
+    cpu_s: float = 0.0
+    """What a listed call took, as its own world measured it."""
     end: str | None = None
     """Not a call: the last line of a run that was not cut short."""
 

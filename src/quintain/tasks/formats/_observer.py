@@ -12,6 +12,7 @@ import os
 import random
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +37,7 @@ def main() -> None:
     _run(calls["source"], module)
     with open("observed.jsonl", "w", encoding="ascii") as out:  # noqa: PTH123
 
-        def write(observed: dict[str, str]) -> None:
+        def write(observed: dict[str, Any]) -> None:
             out.write(json.dumps(observed) + "\n")
             out.flush()
 
@@ -44,7 +45,9 @@ def main() -> None:
             _record(wire, module, calls["entry"], calls["test"], write)
         signal.signal(signal.SIGPROF, _give_up)
         for text in calls["args"]:
-            write(_observe(wire, module, calls, text))
+            began = time.process_time()
+            observed = _observe(wire, module, calls, text)
+            write({**observed, "cpu_s": time.process_time() - began})
         write({"end": "end"})
     os._exit(0)
 
@@ -81,7 +84,7 @@ def _record(
     module: types.ModuleType,
     entry: str,
     test: str,
-    write: Callable[[dict[str, str]], None],
+    write: Callable[[dict[str, Any]], None],
 ) -> None:
     """Run the published test on the solution, writing down the calls that it makes itself."""
     function, inside = module.__dict__[entry], [False]

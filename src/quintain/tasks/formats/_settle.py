@@ -81,11 +81,13 @@ def settle(draft: CodeDraft, seen: Observations, split: Split) -> Settled | Left
     if seen.fault:
         return LeftOut(source=draft.source, reason=f"its own solution fails: {seen.fault}")
     cases: list[Case] = []
+    cpu_s = seen.cpu_s
     dropped: Counter[str] = Counter()
     shown = _shown(draft.prompt, draft.entry)
     for number, call in enumerate(seen.calls):
         if reason := _unusable(draft, number, call):
             dropped[reason] += 1
+            cpu_s -= call.cpu_s  # A submission will not have to make this call.
             continue
         args = call.args or draft.args[number]
         cases.append(Case(args=args, expected=call.value or "", visible=args in shown))
@@ -106,7 +108,7 @@ def settle(draft: CodeDraft, seen: Observations, split: Split) -> Settled | Left
         judge=CasesSpec(
             entry=draft.entry, cases=tuple(cases), tolerance=_tolerance(draft.tolerance, cases)
         ),
-        limits=_limits(seen.cpu_s, cases),
+        limits=_limits(cpu_s, cases),
     )
     return Settled(task=task, dropped=dict(dropped))
 
@@ -143,7 +145,7 @@ def _tolerance(declared: float, cases: Sequence[Case]) -> float:
 def _limits(cpu_s: float, cases: Sequence[Case]) -> Limits:
     """Give a submission many times what the gold answer took, in a few coarse steps."""
     allowed = 3.0
-    while allowed < 10 * cpu_s:
+    while allowed < 5 * cpu_s:
         allowed *= 2
     claims = sum(len(case.expected) for case in cases) + 60 * len(cases)
     return Limits(
