@@ -136,7 +136,7 @@ def _markdown(page: Page) -> str:
 
 def _row(bound: Bound) -> str:
     verdict = "holds" if bound.holds else "**missed**"
-    return f"| {bound.what} | {bound.seen:.4g} | {bound.relation} {bound.limit:g} | {verdict} |"
+    return f"| {bound.what} | {bound.seen:.6g} | {bound.relation} {bound.limit:g} | {verdict} |"
 
 
 def _machine() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Fifty thousand executions leave nothing behind and grow nothing.
 
 Descriptors of the caller and the launcher, processes, mounts and control groups are counted once
-the pool is warm and again at the end; resident memory is looked at between. Takes about two
+the pool is warm and again at the end; resident memory is looked at between. Takes about four
 minutes on two cores.
 """
 
