@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 
 from _report import CannotRun, Seen, main
-
 from quintain.sandbox import Session
 
 
