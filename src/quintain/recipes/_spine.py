@@ -45,7 +45,7 @@ async def post_train(
         )  # fmt: skip
         session.final_s = time.monotonic() - began
     at = await _sft(config, session, learner, at)
-    if at.grpo_steps == 0:
+    if at.grpo_steps == 0 and not session.stopped:
         learner.publish(at.version)
         learner.begin_grpo()
         await _probe(config, session, few, at)
