@@ -1,5 +1,6 @@
 """Whole runs of the tiny recipe, shortened: real sandboxes, a real model, a real log."""
 
+import fcntl
 import json
 import os
 import random
@@ -154,3 +155,33 @@ def test_killed_three_times_and_resumed_no_trial_is_lost_or_made_twice(tmp_path:
 def _logged(run_dir: Path) -> int:
     segments = (run_dir / "segments").glob("*.log") if run_dir.exists() else ()
     return sum(segment.read_bytes().count(b'{"type":"trial"') for segment in segments)
+
+
+def test_a_run_that_another_process_is_writing_is_not_resumed(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    run(run_dir, max_trials=5)
+    before = keys(run_dir)
+    with (run_dir / "lock").open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UserError, match="another process"):
+            execute(resume(run_dir, max_trials=10_000), quiet=True)
+    assert keys(run_dir) == before
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("config.seed", 1), ("config.grpo_steps", 9), ("seed", 1), ("digests.held_out", "0" * 32)],
+)
+def test_a_run_whose_manifest_was_changed_is_not_resumed(
+    field: str, value: object, tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "run"
+    run(run_dir, max_trials=5)
+    manifest = json.loads((run_dir / "manifest.json").read_text())
+    *outer, name = field.split(".")
+    (manifest[outer[0]] if outer else manifest)[name] = value
+    (run_dir / "manifest.json").write_text(json.dumps(manifest))
+    before = keys(run_dir)
+    with pytest.raises(UserError, match=r"manifest\.json"):
+        execute(resume(run_dir, max_trials=10_000), quiet=True)
+    assert keys(run_dir) == before

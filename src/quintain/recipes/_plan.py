@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from quintain.codec import digest
 from quintain.errors import UserError
 from quintain.log import read_manifest
 from quintain.recipes._catalogue import recipe as find_recipe
@@ -76,6 +77,12 @@ def resume(
             f"{run_dir / 'manifest.json'}: config: {error}",
             hint="resume with the version that began the run",
         ) from error
+    if digest(config) != manifest.config_digest or config.seed != manifest.seed:
+        raise UserError(
+            f"{run_dir / 'manifest.json'}: config: does not fit config_digest and seed beside it",
+            hint="put the file back as the run wrote it, or begin a new run with other values",
+        )
+    find_recipe(config.recipe)
     if recipe is not None and recipe != config.recipe:
         raise UserError(
             f"{run_dir}: is a run of {config.recipe!r}, not of {recipe!r}",
@@ -85,7 +92,7 @@ def resume(
     check(msgspec.structs.replace(config, **{k: v for k, v in given.items() if v is not None}))
     _require_extras()
     if not os.access(run_dir, os.W_OK):
-        raise UserError(f"{run_dir}: cannot be written")
+        raise UserError(f"{run_dir}: cannot be written", hint="check its owner and mode")
     return Plan(
         config=config,
         run_dir=str(run_dir),

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import anyio
 
+from quintain.errors import UserError
 from quintain.ids import content_id
-from quintain.log import AuditLog, RunLog, done, make_manifest, write_manifest
+from quintain.log import AuditLog, RunLog, done, make_manifest, read_manifest, write_manifest
 from quintain.recipes._config import RunConfig
 from quintain.recipes._draws import CODE, held_out
 from quintain.recipes._learner import Learner, open_learner
+from quintain.recipes._lock import sole_writer
 from quintain.recipes._models import model_name
 from quintain.recipes._plan import Plan
 from quintain.recipes._report import Story, tell
@@ -50,18 +53,23 @@ def execute(plan: Plan, *, quiet: bool = False) -> RunResult:
 async def _execute(plan: Plan, quiet: bool) -> Story:
     began = time.monotonic()
     config, run_dir = plan.config, Path(plan.run_dir)
-    if (run_dir / "model").exists():  # it is finished: only told again
-        return _tell(run_dir, config, stopped="")
-    with open_progress(json=quiet) as progress:
+    with ExitStack() as stack:
+        if plan.resumed:
+            stack.enter_context(sole_writer(run_dir))
+            if (run_dir / "model").exists():  # it is finished: only told again
+                return _tell(run_dir, config, stopped="")
+        progress = stack.enter_context(open_progress(json=quiet))
         progress.phase("opening sandboxes")
         async with open_pool(slots=config.sandboxes) as pool:
             progress.phase("loading the model")
             learner = await anyio.to_thread.run_sync(open_learner, config, run_dir)
             suite = held_out(config)
-            if not plan.resumed:
-                digests = _digests(learner, suite)
-                manifest = make_manifest(config, seed=config.seed, digests=digests)
-                write_manifest(run_dir, manifest)
+            pinned = _digests(learner, suite)
+            if plan.resumed:
+                _check_pins(run_dir, pinned)
+            else:
+                write_manifest(run_dir, make_manifest(config, seed=config.seed, digests=pinned))
+                stack.enter_context(sole_writer(run_dir))
             recorded = done(run_dir) if plan.resumed else {}
             with RunLog(run_dir) as log, AuditLog(run_dir) as audit_log:
                 session = Session(
@@ -86,6 +94,18 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
                 session.metric("time", 0, {"life": time.monotonic() - began})
             progress.phase("writing the report")
             return _tell(run_dir, config, stopped=session.stopped)
+
+
+def _check_pins(run_dir: Path, pinned: Mapping[str, str]) -> None:
+    """Refuse to mix a run with tasks or interfaces that it was not begun with."""
+    recorded = read_manifest(run_dir).digests
+    for name, digest in pinned.items():
+        if recorded.get(name) != digest:
+            raise UserError(
+                f"{run_dir / 'manifest.json'}: digests.{name}: the run was begun with "
+                f"{recorded.get(name)}, this version gives {digest}",
+                hint="resume with the version of quintain that began the run",
+            )
 
 
 def _tell(run_dir: Path, config: RunConfig, *, stopped: str) -> Story:
