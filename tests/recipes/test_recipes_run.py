@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quintain.errors import UserError
-from quintain.log import audited, done, read_run, verify
+from quintain.log import MetricRecord, RunLog, audited, done, read_run, verify
 from quintain.recipes import RunResult, execute, prepare, result_json, resume
 from quintain.sandbox import AuditRecord
 from quintain.types import Split
@@ -185,3 +185,39 @@ def test_a_run_whose_manifest_was_changed_is_not_resumed(
     with pytest.raises(UserError, match=r"manifest\.json"):
         execute(resume(run_dir, max_trials=10_000), quiet=True)
     assert keys(run_dir) == before
+
+
+def test_a_resumed_run_is_charged_only_for_attempts_that_are_not_on_record(
+    tmp_path: Path,
+) -> None:
+    """Killed after its last GRPO step, before a checkpoint, it needs the final evaluation alone."""
+    run_dir, limit = tmp_path / "run", 2 * EVALUATION + PROBES + TRAINING
+    command = [
+        sys.executable, "-m", "quintain", "run", "tiny", "--out", str(run_dir),
+        "--max-trials", str(limit), "--set", "checkpoint_every=50",
+        *[word for o in SHORT if "checkpoint" not in o for word in ("--set", o)],
+    ]  # fmt: skip
+    life = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while life.poll() is None and _logged(run_dir) < EVALUATION + 2 * 8 + 3 * 16:
+        time.sleep(0.01)  # nothing announces a line in another process's file
+    life.kill()
+    life.wait()
+    result = execute(resume(run_dir), quiet=True)
+    assert (result.steps, result.stopped, result.trials) == (4, "", limit)
+
+
+def test_a_small_budget_measures_less_and_still_trains(tmp_path: Path) -> None:
+    result = run(tmp_path / "run", max_trials=60)
+    assert result.trials <= 60
+    assert result.steps >= 1
+    assert 0 < result.heldout.after.n == result.heldout.before.n < 12
+
+
+def test_steps_beyond_the_final_weights_are_not_told(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    stopped = run(run_dir, max_trials=2 * EVALUATION + PROBES + TRAINING // 2)
+    with RunLog(run_dir) as log:  # a step of a life that was killed before its checkpoint
+        log.append(MetricRecord(phase="grpo", step=9, values={"reward": 1.0}))
+        log.append(MetricRecord(phase="end", step=0, values={"sft": 4, "grpo": stopped.steps}))
+    again = execute(resume(run_dir), quiet=True)
+    assert again.steps == stopped.steps

@@ -26,14 +26,13 @@ async def look(
     step: int = 0,
     greedy: bool = True,
     seconds: float | None = None,
-    max_trials: int | None = None,
 ) -> None:
     """Try held-out tasks ``samples`` times, and once greedily unless told not to.
 
-    ``seconds`` bounds the time in which new tasks are begun, ``max_trials`` the run's trials.
+    ``seconds`` bounds the time in which new tasks are begun.
     """
     session.progress.phase(phase, trials=len(tasks) * (samples + greedy))
-    budget = session.budget(seconds, max_trials)
+    budget = session.budget(seconds)
     with session.watch.part("evaluating"):
         drawn = await session.rollout(
             tasks, phase=f"{phase}/sampled", step=step, samples=samples,

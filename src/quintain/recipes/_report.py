@@ -193,8 +193,13 @@ def _trained(run: Run) -> set[str]:
 
 
 def _by_step(run: Run, phase: str) -> dict[int, Mapping[str, float]]:
-    """Return the last figures of each step: a resumed run may have made a step twice."""
-    return {m.step: m.values for m in run.metrics if m.phase == phase}
+    """Return the last figures of each step that is in the final weights.
+
+    A resumed run may have made a step twice, or recorded steps that a smaller budget then left out.
+    """
+    ends = [int(m.values[phase]) for m in run.metrics if m.phase == "end"]
+    found = {m.step: m.values for m in run.metrics if m.phase == phase}
+    return {step: values for step, values in found.items() if not ends or step <= ends[-1]}
 
 
 def _time(run: Run) -> TimeSpent:

@@ -27,7 +27,7 @@ from quintain.recipes._spine import post_train
 from quintain.rollout import Capacity, judge_in
 from quintain.sandbox import open_pool
 from quintain.tasks import FAMILIES
-from quintain.types import Task, Trial, TrialKey
+from quintain.types import Task
 from quintain.view import open_progress, terminal_summary
 
 __all__ = ["execute"]
@@ -84,7 +84,7 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
                     capacity=Capacity(sampling=config.batch_size, judging=2 * config.sandboxes),
                     max_trials=plan.max_trials,
                     max_seconds=None if plan.max_minutes is None else 60 * plan.max_minutes,
-                    final_trials=_missing(config, suite, recorded),
+                    began=began,
                 )
                 if plan.resumed:
                     session.event("resume", f"{len(recorded)} trials on record")
@@ -125,13 +125,6 @@ def _digests(learner: Learner, suite: list[Task]) -> dict[str, str]:
         },
         **{f"family/{family.name}": content_id(family.name, family.version) for family in FAMILIES},
     }
-
-
-def _missing(config: RunConfig, suite: list[Task], recorded: Mapping[TrialKey, Trial]) -> int:
-    """Count the trials of the final evaluation that are not on record."""
-    last = config.sft_steps + config.grpo_steps
-    done = sum(key.phase.startswith("eval/after/") and key.step == last for key in recorded)
-    return len(suite) * (config.held_out_samples + 1) - done
 
 
 def _summary(config: RunConfig) -> str:

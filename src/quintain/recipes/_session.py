@@ -25,8 +25,8 @@ __all__ = ["Session", "Stopwatch"]
 class Stopwatch:
     """Wall seconds by part of the run; parts do not nest."""
 
-    def __init__(self, record: Callable[[str, float], None]) -> None:
-        self._began = time.monotonic()
+    def __init__(self, began: float, record: Callable[[str, float], None]) -> None:
+        self._began = began
         self._record = record
 
     @property
@@ -59,8 +59,8 @@ class Session:
     capacity: Capacity
     max_trials: int | None
     max_seconds: float | None
-    final_trials: int
-    """Trials of the final evaluation that are not on record."""
+    began: float
+    """`time.monotonic` when this life began, loading included."""
     final_s: float = 0.0
     """Seconds that the final evaluation is expected to take: what the first one took."""
     trials: int = 0
@@ -69,15 +69,19 @@ class Session:
     """Why the run stops early; empty while it does not."""
     faults: FaultMonitor = field(default_factory=FaultMonitor)
     watch: Stopwatch = field(init=False)
+    recorded: set[TrialKey] = field(init=False)
+    """Keys of all trials in the log."""
 
     def __post_init__(self) -> None:
-        if self.max_seconds is not None and not self.final_s:
-            self.final_s = 0.15 * self.max_seconds  # a guess until the first evaluation is timed
+        if self.max_seconds is not None:
+            self.final_s = min(_span(self.done), 0.35 * self.max_seconds) or 0.15 * self.max_seconds
         self.trials = len(self.done)
+        self.recorded = set(self.done)
         self.watch = Stopwatch(
+            self.began,
             lambda name, seconds: self.log.append(
                 MetricRecord(phase="time", step=0, values={name: seconds})
-            )
+            ),
         )
 
     async def rollout(
@@ -98,13 +102,18 @@ class Session:
             faults=self.faults, on_trial=self._count,
         )  # fmt: skip
 
-    def budget(self, seconds: float | None, max_trials: int | None = None) -> Budget:
-        """Return a budget of ``seconds`` and of what is left of the run's trials.
+    def budget(self, seconds: float | None) -> Budget:
+        """Return a budget of ``seconds`` and of what is left of the run's trials."""
+        return Budget(max_trials=self.max_trials, max_seconds=seconds, used=self.trials)
 
-        ``max_trials`` stands in for the run's own limit.
-        """
-        limit = self.max_trials if max_trials is None else max_trials
-        return Budget(max_trials=limit, max_seconds=seconds, used=self.trials)
+    def missing(self, tasks: Sequence[Task], *, phase: str, step: int, samples: int) -> int:
+        """Count the trials of a rollout that are not in the log: what it would cost."""
+        return sum(
+            TrialKey(phase=phase, step=step, task_variant=variant, sample=sample)
+            not in self.recorded
+            for variant in (task.variant for task in tasks)
+            for sample in range(samples)
+        )
 
     def affords(self, *, trials: int, seconds: float) -> bool:
         """Tell whether that much more fits into the budgets; note the reason when it does not."""
@@ -137,5 +146,12 @@ class Session:
 
     def _count(self, trial: Trial) -> None:
         self.trials += 1
+        self.recorded.add(trial.key)
         scored = trial.verdict.outcome is Outcome.SCORED and trial.reward is not None
         self.progress.trial(trial.reward.value if scored and trial.reward else None)
+
+
+def _span(done: Mapping[TrialKey, Trial]) -> float:
+    """Return how long the first evaluation on record took, 0 when there is none."""
+    ends = [t.finished_at for k, t in done.items() if k.phase.startswith("eval/before/")]
+    return max(ends) - min(ends) if ends else 0.0

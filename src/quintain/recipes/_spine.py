@@ -15,9 +15,9 @@ import msgspec
 
 from quintain.curriculum import update
 from quintain.recipes._config import RunConfig
-from quintain.recipes._draws import demonstrations, held_out, probe, training_tasks
+from quintain.recipes._draws import demonstrations, training_tasks
 from quintain.recipes._learner import Learner, Position
-from quintain.recipes._measure import look
+from quintain.recipes._measuring import Measuring
 from quintain.recipes._session import Session
 from quintain.types import Task
 
@@ -32,45 +32,35 @@ async def post_train(
     The base policy is measured while the weights are still its own: a life that begins after a
     checkpoint finds that measurement on record.
     """
-    suite = held_out(config)
-    few = probe(config, suite)
+    plan = Measuring(config, session)
     learner.publish(at.version)
     if at.version == "base":
-        began = time.monotonic()
-        limit = None if session.max_seconds is None else 0.35 * session.max_seconds
-        half = None if session.max_trials is None else session.max_trials // 2
-        await look(
-            session, suite, phase="eval/before", samples=config.held_out_samples,
-            temperature=config.temperature, seconds=limit, max_trials=half,
-        )  # fmt: skip
-        session.final_s = time.monotonic() - began
-    at = await _sft(config, session, learner, at)
+        await plan.before()
+    at = await _sft(config, session, learner, at, plan)
     if at.grpo_steps == 0 and not session.stopped:
         learner.publish(at.version)
         learner.begin_grpo()
-        await _probe(config, session, few, at)
-    at = await _grpo(config, session, learner, at, few)
-    limit = None
-    if session.max_seconds is not None:
-        limit = max(session.max_seconds - session.watch.elapsed_s, 0.15 * session.max_seconds)
+        await plan.probe(at.grpo_steps)
+    at = await _grpo(config, session, learner, at, plan)
     if session.stopped:
         learner.save(at)  # so that a larger budget can go on from here
     learner.publish(at.version)
-    await look(
-        session, suite, phase="eval/after", step=at.steps, samples=config.held_out_samples,
-        temperature=config.temperature, seconds=limit,
-    )  # fmt: skip
+    await plan.after(at.steps)
+    session.metric("end", at.steps, {"sft": at.sft_steps, "grpo": at.grpo_steps})
     return at
 
 
-async def _sft(config: RunConfig, session: Session, learner: Learner, at: Position) -> Position:
+async def _sft(
+    config: RunConfig, session: Session, learner: Learner, at: Position, plan: Measuring
+) -> Position:
     """Imitate demonstrations until the config or a budget says stop."""
     if at.grpo_steps or at.sft_steps >= config.sft_steps:
         return at
     session.progress.phase("sft")
     slowest_s = 0.0
     while at.sft_steps < config.sft_steps:
-        if not session.affords(trials=session.final_trials, seconds=slowest_s + session.final_s):
+        final = plan.final_trials(at.steps + 1)
+        if not session.affords(trials=final, seconds=slowest_s + session.final_s):
             break
         began = time.monotonic()
         batch = demonstrations(config, at.sft_steps, session.interface)
@@ -87,34 +77,34 @@ async def _sft(config: RunConfig, session: Session, learner: Learner, at: Positi
 
 
 async def _grpo(
-    config: RunConfig, session: Session, learner: Learner, at: Position, few: list[Task]
+    config: RunConfig, session: Session, learner: Learner, at: Position, plan: Measuring
 ) -> Position:
     """Reinforce what passed until the config or a budget says stop."""
     slowest_s = 0.0
     while at.grpo_steps < config.grpo_steps:
-        due = (at.grpo_steps + 1) % config.probe_every == 0
-        trials = config.grpo_prompts * config.grpo_samples
-        trials += len(few) * config.held_out_samples if due else 0
-        if not session.affords(
-            trials=trials + session.final_trials, seconds=slowest_s + session.final_s
-        ):
+        step = at.grpo_steps + 1
+        tasks = training_tasks(config, at.curriculum, step)
+        due = step % config.probe_every == 0
+        trials = session.missing(tasks, phase="train", step=step, samples=config.grpo_samples)
+        trials += plan.probe_trials(step) if due else 0
+        trials += plan.final_trials(at.steps + 1)
+        if not session.affords(trials=trials, seconds=slowest_s + session.final_s):
             break
         began = time.monotonic()
-        at = await _grpo_step(config, session, learner, at)
-        if at.grpo_steps % config.checkpoint_every == 0 or at.grpo_steps == config.grpo_steps:
-            learner.save(at)
+        at = await _grpo_step(config, session, learner, at, tasks)
         if due:
-            await _probe(config, session, few, at)
+            await plan.probe(step)
+        if step % config.checkpoint_every == 0 or step == config.grpo_steps:
+            learner.save(at)
         slowest_s = max(slowest_s, time.monotonic() - began)
     return at
 
 
 async def _grpo_step(
-    config: RunConfig, session: Session, learner: Learner, at: Position
+    config: RunConfig, session: Session, learner: Learner, at: Position, tasks: list[Task]
 ) -> Position:
     step = at.grpo_steps + 1
     session.progress.phase("grpo", trials=config.grpo_prompts * config.grpo_samples)
-    tasks = training_tasks(config, at.curriculum, step)
     began = time.monotonic()
     groups = await session.rollout(
         tasks, phase="train", step=step, samples=config.grpo_samples,
@@ -141,11 +131,3 @@ async def _grpo_step(
     at = msgspec.structs.replace(at, grpo_steps=step, curriculum=curriculum)
     learner.publish(at.version)
     return at
-
-
-async def _probe(config: RunConfig, session: Session, few: list[Task], at: Position) -> None:
-    """Look at a fixed part of the held-out suite, for the curve."""
-    await look(
-        session, few, phase="eval/probe", step=at.grpo_steps, samples=config.held_out_samples,
-        temperature=config.temperature, greedy=False,
-    )  # fmt: skip
