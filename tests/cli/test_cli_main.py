@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 
-def quintain(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def quintain(
+    *arguments: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "quintain", *arguments],
         capture_output=True,
         text=True,
         timeout=120,
+        cwd=cwd,
         env={**os.environ, **environment},
     )
 
@@ -58,13 +61,14 @@ def test_importing_quintain_imports_nothing_but_itself() -> None:
         ("run", "tiny", "--resume", "/nonexistent", "--seed", "1"),
         ("run", "tiny", "--out", "/dev/null/here"),
         ("trial", "list", "/nonexistent"),
+        ("trial", "list", "/"),
         ("trial", "show", "/nonexistent", "abc"),
     ],
 )
 def test_bad_input_ends_with_code_2_and_talks_on_stderr_alone(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    done = quintain(*arguments)
+    done = quintain(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
     assert "error:" in done.stderr or "Usage:" in done.stderr

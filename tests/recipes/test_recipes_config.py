@@ -24,6 +24,9 @@ def test_every_recipe_is_within_its_own_ranges(make: Callable[[], RunConfig]) ->
         ("grpo_steps=-1", "must be 0 or more"),
         ("grpo_steps=many", "--set grpo_steps=many"),
         ("sft_lr=nan", "must be above 0"),
+        ("sft_lr=inf", "must be above 0"),
+        ("seed=99999999999999999999999", "below 2**63"),
+        ("levels=99", "at most 6"),
         ("code_share=1.5", "must be between 0 and 1"),
         ("grpo_samples=1", "must be at least 2"),
         ("precision=fp8", "--set precision=fp8"),
@@ -80,3 +83,25 @@ def test_the_list_names_every_recipe_with_every_leaf() -> None:
     text = describe()
     for name in ("tiny:", "smollm2:", *RunConfig.__struct_fields__[1:]):
         assert name in text
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("levels=1", "held_out_code=100000"),
+        ("levels=1", "held_out_code=12", "grpo_prompts=3000"),
+    ],
+)
+def test_more_problems_than_the_levels_hold_are_refused_before_anything_is_written(
+    overrides: tuple[str, ...], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=r"of (100000|3000)"):
+        prepare("tiny", overrides=overrides, out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_directory_with_a_run_is_said_to_be_resumable(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError) as caught:
+        prepare("tiny", out=tmp_path)
+    assert "--resume" not in caught.value.hint

@@ -221,3 +221,36 @@ def test_steps_beyond_the_final_weights_are_not_told(tmp_path: Path) -> None:
         log.append(MetricRecord(phase="end", step=0, values={"sft": 4, "grpo": stopped.steps}))
     again = execute(resume(run_dir), quiet=True)
     assert again.steps == stopped.steps
+
+
+def test_a_full_disk_is_named_as_such_and_not_as_a_bug(tmp_path: Path) -> None:
+    unshare = ["unshare", "--mount"]
+    mount = f"mount -t tmpfs -o size=2m none {tmp_path}"
+    if subprocess.run([*unshare, "sh", "-c", mount], check=False).returncode:
+        pytest.skip("needs root, to mount a small disk")
+    sets = " ".join(f"--set {override}" for override in SHORT)
+    command = f"{mount} && exec {sys.executable} -m quintain run tiny --out {tmp_path}/run {sets}"
+    done = subprocess.run(
+        [*unshare, "sh", "-c", command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    assert "LogError" in done.stderr
+    assert "hint: free space" in done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_a_run_that_a_budget_ended_leaves_a_model_and_a_way_to_go_on(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    run(run_dir, max_trials=2 * EVALUATION + PROBES + TRAINING // 2)
+    assert (run_dir / "model" / "config.json").exists()
+    assert (run_dir / "checkpoints").exists()
+    finished = execute(resume(run_dir, max_trials=10_000), quiet=True)
+    assert finished.steps == 4
+    assert not (run_dir / "checkpoints").exists()
+
+
+def test_a_learning_rate_that_destroys_the_model_is_said_to_be_too_high(tmp_path: Path) -> None:
+    plan = prepare("tiny", overrides=(*SHORT, "sft_lr=1e30"), out=tmp_path / "run")
+    with pytest.raises(UserError, match="diverged") as caught:
+        execute(plan, quiet=True)
+    assert "sft_lr" in caught.value.hint

@@ -60,9 +60,10 @@ def list_(
       quintain trial list runs/demo --json | jq .submission.text
     """
     from quintain.codec import encode
-    from quintain.log import trials
+    from quintain.log import read_manifest, trials
     from quintain.view import visible
 
+    read_manifest(run_dir)  # what is no run is refused, not listed as empty
     shown = 0
     for one in trials(run_dir):
         if (

@@ -7,6 +7,7 @@ and values outside their range are refused before anything is written.
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -14,6 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from quintain.errors import UserError
+from quintain.tasks import FAMILIES
 from quintain.types import Noun
 
 __all__ = ["Precision", "RunConfig", "apply_overrides", "check", "cores"]
@@ -76,6 +78,8 @@ class RunConfig(Noun, frozen=True, kw_only=True):
     """Stop training so that the final evaluation still fits into this time."""
 
 
+_HARDEST = max(family.levels for family in FAMILIES)
+
 _AT_LEAST_ONE = (
     "threads",
     "sandboxes",
@@ -103,10 +107,13 @@ def check(config: RunConfig) -> RunConfig:
         + [(key, "above 0", lambda v: v > 0) for key in _POSITIVE]
         + [(key, "between 0 and 1", lambda v: 0 <= v <= 1) for key in _SHARES]
         + [("grpo_samples", "at least 2", lambda v: v >= 2)]
+        + [("seed", "below 2**63", lambda v: v < 2**63)]
+        + [("levels", f"at most {_HARDEST}", lambda v: v <= _HARDEST)]
     )
     for key, text, holds in wanted:
         value = getattr(config, key)
-        if value is not None and not holds(value):  # NaN holds nowhere
+        # NaN holds nowhere; an infinite number could not be read back from the manifest
+        if value is not None and not (math.isfinite(value) and holds(value)):
             raise UserError(f"{key}={value}: must be {text}", hint=_where(key))
     return config
 

@@ -29,7 +29,7 @@ __all__ = [
 
 CODE, MATHS = FAMILIES
 
-_PATIENCE = 200
+_PATIENCE = 20
 
 
 class Demonstration(Noun, frozen=True, kw_only=True):

@@ -5,13 +5,16 @@ Torch is imported when a learner is opened, not before.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quintain.codec import decode, encode
 from quintain.curriculum import Curriculum
+from quintain.errors import LogError, UserError
 from quintain.interface import Interface
 from quintain.recipes._config import Precision, RunConfig
 from quintain.recipes._draws import Demonstration, first_state
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from quintain.policy import LocalSampler
     from quintain.train import LocalPolicy
 
-__all__ = ["Learner", "Position", "open_learner"]
+__all__ = ["Learner", "Position", "finished", "open_learner"]
 
 _WARMUP_STEPS = 5
 
@@ -90,7 +93,8 @@ class Learner:
         config = self._config
         left = 1.0 - self._local.trainer.step / max(config.sft_steps, 1)
         optimization = Optimization(lr=config.sft_lr * max(left, 0.1), warmup_steps=_WARMUP_STEPS)
-        stats = sft_step(self._local.trainer, examples, optimization)
+        with _finite("sft_lr"):
+            stats = sft_step(self._local.trainer, examples, optimization)
         return {"loss": stats.loss, "grad_norm": stats.grad_norm, "tokens": float(stats.tokens)}
 
     def grpo_step(self, groups: Sequence[Group]) -> dict[str, float]:
@@ -101,7 +105,8 @@ class Learner:
             optimization=Optimization(lr=self._config.grpo_lr, warmup_steps=_WARMUP_STEPS),
             temperature=self._config.temperature,
         )
-        stats = grpo_step(self._local.trainer, groups, config)
+        with _finite("grpo_lr"):
+            stats = grpo_step(self._local.trainer, groups, config)
         values = {"zero_advantage": stats.skipped_groups / len(groups)}
         if stats.updated:
             values |= {
@@ -129,18 +134,58 @@ class Learner:
         if stage == "grpo":
             shutil.rmtree(self._checkpoints / "sft", ignore_errors=True)
 
-    def finish(self, directory: Path) -> None:
+    def export(self, directory: Path, *, final: bool) -> None:
         """Write the model, whole or not at all, in the format of transformers.
 
-        Checkpoints are no longer needed then.
+        Checkpoints are no longer needed when it is ``final``: they are what tells a run that may
+        go on from one that is finished. Raises `LogError` when it cannot be written.
         """
+        from safetensors import SafetensorError
+
         from quintain.policy import save_model
 
-        building = directory.with_name(f".{directory.name}")
-        shutil.rmtree(building, ignore_errors=True)  # of a life that was killed here
-        save_model(self._local.trainer.model, self._local.tokenizer, building)
-        building.rename(directory)
-        shutil.rmtree(self._checkpoints, ignore_errors=True)
+        building, old = (directory.with_name(f".{directory.name}{end}") for end in ("", ".old"))
+        for leftover in (building, old):  # of a life that was killed here
+            shutil.rmtree(leftover, ignore_errors=True)
+        try:
+            save_model(self._local.trainer.model, self._local.tokenizer, building)
+            for path in (*building.iterdir(), building):
+                _flush(path)
+            if directory.exists():
+                directory.rename(old)
+            building.rename(directory)
+            _flush(directory.parent)
+        except (OSError, RuntimeError, SafetensorError) as error:
+            raise LogError(
+                f"{directory}: the model cannot be written: {error}",
+                hint="free space, then resume the run",
+            ) from error
+        shutil.rmtree(old, ignore_errors=True)
+        if final:
+            shutil.rmtree(self._checkpoints, ignore_errors=True)
+
+
+def finished(run_dir: Path) -> bool:
+    """Tell whether a run has nothing left to do."""
+    return (run_dir / "model").exists() and not (run_dir / "checkpoints").exists()
+
+
+def _flush(path: Path) -> None:
+    """Force a file's or directory's content to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _finite(key: str) -> Iterator[None]:
+    """Turn a gradient that is not finite into what a user can do about it."""
+    try:
+        yield
+    except FloatingPointError as error:
+        raise UserError(f"training diverged: {error}", hint=f"lower it: --set {key}=…") from error
 
 
 def open_learner(config: RunConfig, run_dir: Path) -> Learner:

@@ -15,10 +15,11 @@ from pathlib import Path
 import msgspec
 
 from quintain.codec import digest
-from quintain.errors import UserError
+from quintain.errors import TaskError, UserError
 from quintain.log import read_manifest
 from quintain.recipes._catalogue import recipe as find_recipe
 from quintain.recipes._config import RunConfig, apply_overrides, check
+from quintain.recipes._draws import first_state, held_out, training_tasks
 from quintain.types import Noun
 
 __all__ = ["Plan", "prepare", "resume"]
@@ -50,6 +51,7 @@ def prepare(
     given = {key: value for key, value in flags.items() if value is not None}
     config = check(msgspec.structs.replace(config, **given))
     _require_extras()
+    _check_draws(config)
     run_dir = out or Path("runs") / f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}"
     _check_free(run_dir)
     return Plan(
@@ -102,10 +104,22 @@ def resume(
     )
 
 
+def _check_draws(config: RunConfig) -> None:
+    """Refuse a config that asks for more problems than its levels hold."""
+    try:
+        held_out(config)
+        training_tasks(config, first_state(config), 1)
+    except TaskError as error:
+        raise UserError(error.message, hint=error.hint) from error
+
+
 def _check_free(run_dir: Path) -> None:
     try:
-        if run_dir.is_dir() and any(run_dir.iterdir()):
-            hint = f"choose another --out, or continue it with --resume {run_dir}"
+        names = {path.name for path in run_dir.iterdir()} if run_dir.is_dir() else set()
+        if any(not name.startswith(".manifest.") for name in names):  # left by a killed start
+            hint = "choose another --out"
+            if "manifest.json" in names:
+                hint += f", or continue it with --resume {run_dir}"
             raise UserError(f"{run_dir}: exists and is not empty", hint=hint)
         if run_dir.exists() and not run_dir.is_dir():
             raise UserError(f"{run_dir}: is not a directory", hint="choose another --out")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
 import anyio
 
-from quintain.errors import UserError
+from quintain.errors import LogError, UserError
 from quintain.ids import content_id
 from quintain.log import AuditLog, RunLog, done, make_manifest, read_manifest, write_manifest
 from quintain.recipes._config import RunConfig
 from quintain.recipes._draws import CODE, held_out
-from quintain.recipes._learner import Learner, open_learner
+from quintain.recipes._learner import Learner, finished, open_learner
 from quintain.recipes._lock import sole_writer
 from quintain.recipes._models import model_name
 from quintain.recipes._plan import Plan
@@ -41,13 +42,25 @@ def execute(plan: Plan, *, quiet: bool = False) -> RunResult:
     """
     try:
         story = anyio.run(_execute, plan, quiet)
+    except OSError as error:
+        _hint_at_resume(plan)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise
+        raise LogError(
+            f"{plan.run_dir}: cannot be written: {error.strerror}",
+            hint="free space, then resume the run",
+        ) from error
     except BaseException:  # whatever ended the run: what it recorded is kept, and people are told
-        if (Path(plan.run_dir) / "manifest.json").exists():
-            print(f"to go on: quintain run --resume {plan.run_dir}", file=sys.stderr)  # noqa: T201
+        _hint_at_resume(plan)
         raise
     if not quiet:
         print(terminal_summary(story.report))  # noqa: T201 - the result of the command
     return story.result
+
+
+def _hint_at_resume(plan: Plan) -> None:
+    if not plan.resumed and (Path(plan.run_dir) / "manifest.json").exists():
+        print(f"to go on: quintain run --resume {plan.run_dir}", file=sys.stderr)  # noqa: T201
 
 
 async def _execute(plan: Plan, quiet: bool) -> Story:
@@ -56,7 +69,7 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
     with ExitStack() as stack:
         if plan.resumed:
             stack.enter_context(sole_writer(run_dir))
-            if (run_dir / "model").exists():  # it is finished: only told again
+            if finished(run_dir):  # only told again
                 return _tell(run_dir, config, stopped="")
         progress = stack.enter_context(open_progress(json=quiet))
         progress.phase("opening sandboxes")
@@ -88,10 +101,12 @@ async def _execute(plan: Plan, quiet: bool) -> Story:
                 )
                 if plan.resumed:
                     session.event("resume", f"{len(recorded)} trials on record")
-                await post_train(config, session, learner, learner.position)
-                if not session.stopped:
-                    learner.finish(run_dir / "model")
-                session.metric("time", 0, {"life": time.monotonic() - began})
+                try:
+                    await post_train(config, session, learner, learner.position)
+                    learner.export(run_dir / "model", final=not session.stopped)
+                finally:  # after a log error this fails too, and the first error is told
+                    with suppress(LogError):
+                        session.metric("time", 0, {"life": time.monotonic() - began})
             progress.phase("writing the report")
             return _tell(run_dir, config, stopped=session.stopped)
 
@@ -111,7 +126,9 @@ def _check_pins(run_dir: Path, pinned: Mapping[str, str]) -> None:
 def _tell(run_dir: Path, config: RunConfig, *, stopped: str) -> Story:
     """Write report and result."""
     story = tell(run_dir, config, summary=_summary(config), stopped=stopped)
-    (run_dir / "result.json").write_text(result_json(story.result) + "\n")
+    partial_path = run_dir / ".result.json"
+    partial_path.write_text(result_json(story.result) + "\n")
+    partial_path.rename(run_dir / "result.json")
     return story
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from quintain.errors import UserError
+from quintain.errors import LogError, UserError
 from quintain.train._trainer import Trainer
 
 __all__ = ["latest", "load_checkpoint", "save_checkpoint"]
@@ -31,7 +31,10 @@ _STATE, _PAYLOAD = "state.pt", "payload.json"
 def save_checkpoint(
     directory: Path, trainer: Trainer, payload: bytes = b"{}", *, keep: int = 2
 ) -> Path:
-    """Write a checkpoint named by the trainer's step, keep the last ``keep``; returns its path."""
+    """Write a checkpoint named by the trainer's step, keep the last ``keep``; returns its path.
+
+    Raises `LogError` when it cannot be written; earlier checkpoints stay.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for leftover in directory.glob(".step-*"):  # of a process that was killed while writing
         shutil.rmtree(leftover, ignore_errors=True)
@@ -54,6 +57,11 @@ def save_checkpoint(
             target.rename(Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=directory)) / "old")
         building.rename(target)
         _flush(directory)
+    except (OSError, RuntimeError) as error:  # torch raises RuntimeError when the disk is full
+        raise LogError(
+            f"{target}: the checkpoint cannot be written: {error}",
+            hint="free space, then resume the run from the checkpoint before it",
+        ) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
     for old in _checkpoints(directory)[:-keep]:
