@@ -24,8 +24,10 @@ __all__ = ["run"]
     help="Continue the run in DIR with the config recorded there.",
 )
 @click.option("--seed", type=int, help="Seed of every draw.  [default: 0]")
-@click.option("--max-trials", type=int, help="Budget: attempts of the whole run, evaluation included.")
-@click.option("--max-minutes", type=float, help="Budget: minutes of this life of the run; training stops early enough to evaluate.")
+@click.option("--max-trials", type=int, help="Budget: attempts of the run, evaluation included.")
+@click.option(
+    "--max-minutes", type=float, help="Budget: minutes from now, final evaluation included."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.option("--list", "list_recipes", is_flag=True, help="List the recipes and their configs.")
 def run(

@@ -46,8 +46,8 @@ class FaultMonitor:
         raise BoundaryError(
             f"{len(reasons)} of the last {len(self._recent)} trials are invalid, more than "
             f"{self.limit:.0%}; the commonest reason ({times} times): {commonest}",
-            hint="nothing was counted as reward 0; repair the cause, then begin a new run: a resumed "
-            "one keeps these trials invalid",
+            hint="nothing was counted as reward 0; repair the cause, then begin a new run: "
+            "a resumed one keeps these trials invalid",
         )
 
     def _reasons(self) -> list[str]:
